@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -24,22 +24,28 @@ from xir.progress import counted
 from .bias_correction import OperandMeans
 from .observers import Range
 from .parameters import Parameters
+from .sensitivity import choose_ranges
 from .state import writes
 
 
-def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]]) -> None:
-    """Run the observed graph of `model` on every sample, its values flat. DiagnosticError if there is none."""
+def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]], first: Sequence[tuple[Any, ...]]) -> None:
+    """Run the observed graph of `model` on every sample, its values flat, and choose ranges by those that are `first`.
+
+    DiagnosticError if there is no sample, and for values that have no range.
+    """
     count = 0
-    first, later = (model.watching(_observing_once(model.observed, weights=weights)) for weights in (True, False))
+    calling = _observing_once(model.observed, weights=False)
+    once, later = model.watching(_observing_once(model.observed, weights=True)), model.watching(calling)
     with torch.no_grad():
         for sample in counted("Calibrating", samples):
-            (later if count else first).run(*sample)
+            (later if count else once).run(*sample)
             count += 1
     if count == 0:
         raise DiagnosticError(
             name_location("calibration"), "there is no input in it: give an iterable of at least one, or leave it out"
         )
     check_ranges(model.observed)
+    choose_ranges(calling, first)
 
 
 def _observing_once(model: GraphModule, *, weights: bool) -> GraphModule:

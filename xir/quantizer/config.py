@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Mode = Literal["static", "dynamic", "int4"]
-Observer = Literal["histogram", "minmax"]
+Effort = Literal["fast", "best"]
+Observer = Literal["outputs", "histogram", "minmax"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,14 @@ class QuantConfig:
     group_size: int | None = 32
     """How many neighbouring inputs of an output channel share a scale of 4-bit weights (a multiple of 32, as XNNPACK
     requires); None: all of the channel."""
-    observer: Observer = "histogram"
-    """How the range of a static activation is found. `histogram` cuts off outliers if that reduces the mean squared
-    error; `minmax` cuts off nothing."""
+    observer: Observer = "outputs"
+    """How the range of a static activation is found. `outputs` cuts off outliers if that reduces the error of the
+    model's outputs; `histogram`, if it reduces the value's own squared error; `minmax` cuts off nothing."""
+    equalization: bool = True
+    """In static mode, scale the channels of values, in the weights on both sides, to need similar ranges."""
+    effort: Effort = "fast"
+    """How long static quantisation may take. `fast` rounds weights to the nearest; `best` one by one, so that errors of
+    an output channel make up for each other on the calibration inputs. It holds for the whole model."""
     bias_correction: bool = True
     """In static mode, correct biases for the shift that rounding the weights causes in each output channel's mean."""
     attention: bool = True
@@ -51,8 +57,10 @@ class QuantConfig:
     def __post_init__(self) -> None:
         if self.mode not in ("static", "dynamic", "int4"):
             raise ValueError(f"mode is 'static', 'dynamic' or 'int4', not '{self.mode}'")
-        if self.observer not in ("histogram", "minmax"):
-            raise ValueError(f"observer is 'histogram' or 'minmax', not '{self.observer}'")
+        if self.observer not in ("outputs", "histogram", "minmax"):
+            raise ValueError(f"observer is 'outputs', 'histogram' or 'minmax', not '{self.observer}'")
+        if self.effort not in ("fast", "best"):
+            raise ValueError(f"effort is 'fast' or 'best', not '{self.effort}'")
         if self.min_sqnr is not None and not math.isfinite(self.min_sqnr):
             raise ValueError(f"min_sqnr is a number of decibels, not {self.min_sqnr}")
         for bound in self.max_drop.values() if isinstance(self.max_drop, Mapping) else (self.max_drop,):

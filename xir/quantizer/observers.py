@@ -67,6 +67,10 @@ class HistogramRange(Range, HistogramObserver):
     """The range that makes the squared error of the values seen least."""
 
 
+class OutputRange(HistogramRange):
+    """The range whose errors the outputs feel least (`sensitivity.py`); until that is known, a `HistogramRange`."""
+
+
 class PerChannelRange(PerChannelMinMaxObserver):
     """A weight's scale by channel, none smaller than `SMALLEST_CHANNEL` of the largest."""
 

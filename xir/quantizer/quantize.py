@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -23,7 +26,8 @@ from .batch_norm import hide_batch_norms, show_batch_norms
 from .bias_correction import OperandMeans
 from .calibration import calibrate
 from .choice import Choice, Chooser, Pair
-from .config import DEFAULT, QuantConfig
+from .config import DEFAULT, Effort, QuantConfig
+from .equalization import equalize
 from .fine_weights import round_fine_weights
 from .inputs import Arguments, ModelInputs
 from .measurement import without_observers
@@ -31,8 +35,28 @@ from .metric import Judge, Metric
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
+from .rounding import round_layers
 from .search import Goal
 from .verification import Verifier, verify_program
+
+HELD = 128
+"""How many calibration inputs are in memory at once: those that channels are equalised by. All others are seen once."""
+
+
+@dataclass
+class Calibrated:
+    """A prepared model that has seen the calibration inputs."""
+
+    means: OperandMeans
+    plain: GraphModule
+    """The float graph before its channels were scaled."""
+    floats: GraphModule
+    """The one that is quantised."""
+    first: Sequence[tuple[Any, ...]]
+    """The calibration inputs that are held."""
+    correctable: Sequence[str]
+    """The layers whose weights and biases `effort` is about."""
+    effort: Effort
 
 
 def quantize(
@@ -75,10 +99,8 @@ def quantize(
         again = verify or quantizer.rounds_for_samples
         known = list(samples) if again else ()
         calibrated = prepared(program, quantizer, known if again else samples)
-        verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
-        graph = rounded(calibrated, () if calibration is None else known)
-    if verifier is not None:
-        verifier.verify(graph, known, calibrated.compensated)
+        fine = () if calibration is None else known
+        graph = _verified(program, calibrated, known, fine) if verify else rounded(calibrated, fine)
     result = converted(program, graph, inputs.call(sample))
     if verify:
         verify_program(graph, result, sample)
@@ -124,12 +146,9 @@ def _chosen(
     def attempt(kept: Sequence[str]) -> Pair:
         with unchanged_buffers(program):
             calibrated = prepared(program, quantizer.keep(kept), samples)
-            floats = without_observers(calibrated.observed)
-            verifier = Verifier(program, calibrated.observed, quantizer.correctable) if verify else None
-            graph = rounded(calibrated, () if calibration is None else samples)
-        if verifier is not None:
-            verifier.verify(graph, samples, calibrated.compensated)
-        return Pair(floats, graph, dict(quantizer.layers))
+            fine = () if calibration is None else samples
+            graph = _verified(program, calibrated, samples, fine) if verify else rounded(calibrated, fine)
+        return Pair(calibrated.floats, graph, dict(quantizer.layers))
 
     made: dict[GraphModule, ExportedProgram] = {}
 
@@ -189,7 +208,7 @@ def prepared(
     program: ExportedProgram,
     quantizer: XnnpackQuantizer,
     samples: Iterable[tuple[Any, ...]],
-) -> OperandMeans:
+) -> Calibrated:
     """The program's graph with observers that have seen the calibration inputs."""
     with step("Preparing the model"):
         module = program.module()
@@ -204,22 +223,58 @@ def prepared(
         )
     if not quantizer.layers:
         raise nothing_to_quantize(observed, quantizer.config_of)
-    calibrated = OperandMeans(observed, quantizer.correctable)
-    calibrate(calibrated, samples)
+    left = iter(samples)
+    first = list(islice(left, HELD))
+    plain = without_observers(observed)
+    if quantizer.equalization:
+        with unchanged_buffers(program):
+            equalize(observed, first)
+    names, means = tuple(quantizer.correctable), OperandMeans(observed, quantizer.correctable)
+    calibrated = Calibrated(means, plain, without_observers(observed), first, names, quantizer.effort)
+    with unchanged_buffers(program):
+        calibrate(calibrated.means, chain(first, left), first)
     return calibrated
 
 
-def rounded(calibrated: OperandMeans, samples: Sequence[tuple[Any, ...]] = ()) -> GraphModule:
+def rounded(
+    calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), effort: Effort | None = None
+) -> GraphModule:
     """The graph with conversions in the place of observers, biases corrected, 4-bit weights rounded for the samples.
 
     Without samples these are rounded to the nearest. Buffers are the float program's.
     """
+    means = calibrated.means
     if samples:
-        calibrated.compensated = round_fine_weights(calibrated.observed, samples)
-    calibrated.correct_biases()
-    graph = convert_pt2e(calibrated.observed)
+        means.compensated = round_fine_weights(means.observed, samples)
+    is_best = (effort or calibrated.effort) == "best"
+    if not is_best or not round_layers(means.observed, calibrated.correctable, calibrated.first):
+        means.correct_biases()
+    graph = convert_pt2e(means.observed)
     show_batch_norms(graph)
     return graph
+
+
+def _verified(
+    program: ExportedProgram,
+    calibrated: Calibrated,
+    samples: Sequence[tuple[Any, ...]],
+    fine: Sequence[tuple[Any, ...]],
+) -> GraphModule:
+    """`rounded` for the samples `fine`, compared with the float program.
+
+    Each number is half a step away at most, so that int8 weights that `effort` rounds otherwise are compared as if they
+    were rounded to the nearest.
+    """
+    observed, before = calibrated.means.observed, (calibrated.plain, calibrated.floats)
+    verifier = Verifier(program, observed, calibrated.correctable, before)
+    again = copy.deepcopy(observed) if calibrated.effort == "best" else None
+    with unchanged_buffers(program):
+        graph = rounded(calibrated, fine, "fast")
+    verifier.verify(graph, samples, calibrated.means.compensated)
+    if again is None:
+        return graph
+    calibrated.means.observed = again
+    return rounded(calibrated, fine)
 
 
 def converted(program: ExportedProgram, graph: GraphModule, sample: Arguments) -> ExportedProgram:

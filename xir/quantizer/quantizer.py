@@ -13,7 +13,7 @@ from torchao.quantization.pt2e.quantizer import Quantizer
 from xir.transforms.xnnpack.legalizations import Quantized
 
 from .annotation import StaticAnnotator, annotate_dynamic
-from .config import DEFAULT, QuantConfig
+from .config import DEFAULT, Effort, QuantConfig
 from .layers import module_path, module_types, names_of
 from .operators import STEEP, Operators
 from .parameters import Parameters
@@ -133,6 +133,17 @@ class XnnpackQuantizer(Quantizer):
     def rounds_for_samples(self) -> bool:
         """Whether there may be weights whose rounding takes the calibration inputs once more: those of 4 bits."""
         return any(config.mode == "int4" and not config.qat for config in self._configs() if config)
+
+    @property
+    def equalization(self) -> bool:
+        """Whether the model's configuration asks for channels of similar ranges."""
+        config = self._config
+        return config is not None and config.equalization and config.mode == "static" and not config.qat
+
+    @property
+    def effort(self) -> Effort:
+        """How long the model's configuration lets rounding take."""
+        return self._config.effort if self._config is not None else "fast"
 
     def unmatched(self) -> list[str]:
         """The patterns of `keep_float` that no node of the models annotated so far has matched."""

@@ -23,6 +23,7 @@ from .observers import (
     GroupRange,
     HistogramRange,
     MinMaxRange,
+    OutputRange,
     PerChannelRange,
     TokenFakeQuantize,
     TokenRange,
@@ -34,7 +35,7 @@ EPSILON = 2.0**-40
 LARGEST_BIAS = 2**31 - 128
 """The largest int32 that fp32, in which torch rounds, can hold."""
 
-_RANGES = {"histogram": HistogramRange, "minmax": MinMaxRange}
+_RANGES = {"outputs": OutputRange, "histogram": HistogramRange, "minmax": MinMaxRange}
 
 
 def activation_spec(config: QuantConfig, *, symmetric: bool = False) -> QuantizationSpec:

@@ -28,6 +28,7 @@ from xir.progress import step
 from .compensated_products import CompensatedProducts, Finding
 from .layers import module_path, operator_name
 from .measurement import without_observers
+from .observers import OutputRange
 from .operators import arguments_of
 from .parameters import Parameters
 from .side_by_side import SideBySide, run_alone
@@ -48,6 +49,10 @@ what cutting outliers off costs from a histogram of 2,048 bins; a margin."""
 SMALLEST_SCALE = 2.0**-11
 """A weight's scales that are smaller than this, of the largest, may be coarser than their channel wants: no channel's
 are made so small that its bias overflows."""
+
+LEAST_SHARE = 0.2
+"""How much of the values' range integers have to reach if the outputs choose it, out of `sensitivity.FACTORS`: the
+value's own noise says little then."""
 
 FINE = 2.0
 """How many times the noise of the scale that covers them 4-bit weights of a group may have; a margin: scales are
@@ -74,6 +79,8 @@ class _Seen:
     layer: Node
     """What is named: the source itself, or what reads an input or a constant first."""
     steps: Steps
+    by_outputs: bool
+    """Whether the range is chosen by what the outputs feel."""
     low: float = math.inf
     high: float = -math.inf
     signal: float = 0.0
@@ -99,8 +106,16 @@ class _Seen:
 class Verifier:
     """What has to be known of a prepared model before it is converted."""
 
-    def __init__(self, program: ExportedProgram, observed: GraphModule, corrected: Collection[str]):
+    def __init__(
+        self,
+        program: ExportedProgram,
+        observed: GraphModule,
+        corrected: Collection[str],
+        before: tuple[GraphModule, GraphModule],
+    ):
+        """`before` are the float graph before and after channels were scaled."""
         self._program = program
+        self._before = before
         self._floats = without_observers(observed)
         self._corrected = tuple(corrected)
         self._observers: list[tuple[str, Any]] = []
@@ -116,7 +131,8 @@ class Verifier:
         `compensated` are the layers whose 4-bit weights were rounded for what they compute.
         """
         with step("Comparing with the float model"):
-            verify_rewriting(self._program, self._floats, samples)
+            verify_rewriting(self._program, self._before[0], samples)
+            verify_equalization(*self._before, samples)
             names = {node.name: node for node in self._floats.graph.nodes}
             observers = [(names[name], observer) for name, observer in self._observers if name in names]
             verify_quantization(self._floats, graph, observers, samples, self._corrected, compensated)
@@ -150,6 +166,21 @@ def verify_rewriting(program: ExportedProgram, floats: GraphModule, samples: Seq
                 )
 
 
+def verify_equalization(plain: GraphModule, scaled: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
+    """Compare the outputs of a graph with those of the same one whose channels were scaled.
+
+    WrongQuantizationError if they differ by more than orders of additions in fp32 explain.
+    """
+    for sample in samples[:1]:
+        pairs = zip(run_alone(plain, sample), run_alone(scaled, sample), strict=True)
+        for index, (want, got) in enumerate(pairs):
+            off = _furthest(want, got) if isinstance(want, Tensor) and want.is_floating_point() else 0.0
+            if off > REWRITTEN:
+                end = next(node for node in plain.graph.nodes if node.op == "output")
+                what = f"scaling channels changes output {index} by {off:.1e} of its largest magnitude"
+                raise WrongQuantizationError(end, what, [])
+
+
 def verify_quantization(
     floats: GraphModule,
     quantised: GraphModule,
@@ -165,7 +196,8 @@ def verify_quantization(
     weights make up for each other's errors. WrongQuantizationError for the first layer that is wrong, with what is
     wrong in it.
     """
-    check = _Check(floats, quantised, corrected, compensated)
+    by_outputs = {node for node, observer in observed if isinstance(observer, OutputRange)}
+    check = _Check(floats, quantised, corrected, compensated, by_outputs)
     for sample in samples:
         check.add(sample)
     found = [*check.findings.values(), *check.of_ranges(), *check.of_biases(), *check.of_observers(observed)]
@@ -200,9 +232,15 @@ class _Check:
     """What is found along the runs of the samples."""
 
     def __init__(
-        self, floats: GraphModule, quantised: GraphModule, corrected: Collection[str], compensated: Collection[str]
+        self,
+        floats: GraphModule,
+        quantised: GraphModule,
+        corrected: Collection[str],
+        compensated: Collection[str],
+        by_outputs: Collection[Node],
     ):
         self._graphs = floats, quantised
+        self._by_outputs = by_outputs
         names = {node.name: node for node in floats.graph.nodes}
         twins = {node: names[node.name] for node in quantised.graph.nodes if node.name in names}
         self._twins = twins
@@ -272,7 +310,7 @@ class _Check:
                     self._look_at_weights(twin, exact, want, got, steps)
                 elif steps.is_known and isinstance(steps.step, float):
                     key = exact.name, (steps.step, float(steps.low), float(steps.high))
-                    self._seen.setdefault(key, _Seen(exact, named, steps)).add(want, got)
+                    self._seen.setdefault(key, _Seen(exact, named, steps, exact in self._by_outputs)).add(want, got)
                 elif not steps.is_known:
                     self._look_at_rows(named, exact, twin, want, steps)
         self._look_at_product(node, twin, roles)
@@ -467,6 +505,9 @@ def _of_range(group: Sequence[_Seen], low: float, high: float) -> tuple[str, lis
     wasted = max(low - float(steps.low), float(steps.high) - high) / step
     if wasted > ROUNDED + 1e-3 * largest / step:
         return f"reaches {wasted:.3g} steps beyond its values", notes
+    if any(each.by_outputs for each in group):
+        reached = min(high, float(steps.high)) - max(low, float(steps.low))
+        return ("cuts off too much", notes) if reached < LEAST_SHARE * (high - low) else None
     if noise > CUT * count * covering**2 / 12 and cut:
         return "cuts off too much", notes
     return None

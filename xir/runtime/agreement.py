@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,10 @@ class Agreement:
         return f"{self.where} within {self.difference:.1e} of PyTorch's largest magnitude, SQNR {self.sqnr:.1f} dB"
 
 
-def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = (), skip: Collection[int] = ()) -> Agreement:
+def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -> Agreement:
     """Run a file in xir's runtime on a program's example inputs, and the program in PyTorch.
 
-    `data` are the `.ptd` files with weights that the file lacks, `skip` the outputs that are not compared.
+    `data` are the `.ptd` files with weights that the file lacks.
     ValueError if the program was saved without example inputs. XirRuntimeError if the file does not run.
     """
     import torch
@@ -50,11 +50,10 @@ def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = (), s
         expected = tree_leaves(program.module()(*args, **kwargs))
     method = Runtime.get().load_program(path, data=data).load_method()
     actual = method.execute(values)
-    arrays = ([number_array(value) for value in values if value is not None] for values in (actual, expected))
-    return compared(*arrays, skip=skip)
+    return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
 
 
-def agreement_in_torch(program: ExportedProgram, exact: ExportedProgram, skip: Collection[int] = ()) -> Agreement:
+def agreement_in_torch(program: ExportedProgram, exact: ExportedProgram) -> Agreement:
     """Run two programs in PyTorch on the example inputs of the second, which it has."""
     import torch
     from torch.utils._pytree import tree_leaves
@@ -63,8 +62,7 @@ def agreement_in_torch(program: ExportedProgram, exact: ExportedProgram, skip: C
     args, kwargs = exact.example_inputs
     with torch.no_grad():
         actual, expected = (tree_leaves(each.module()(*args, **kwargs)) for each in (program, exact))
-    arrays = ([number_array(value) for value in values if value is not None] for values in (actual, expected))
-    return compared(*arrays, skip=skip)
+    return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
 
 
 def example_values(program: ExportedProgram) -> list[Any] | None:
@@ -81,15 +79,14 @@ def number_array(value: Any) -> np.ndarray:
     return torch.as_tensor(value).detach().double().numpy()
 
 
-def compared(actual: list[np.ndarray], expected: list[np.ndarray], skip: Collection[int] = ()) -> Agreement:
-    """How far arrays are from those expected, but for those at `skip`; infinities and NaN in the same places agree."""
-    pairs = enumerate(zip(actual, expected, strict=True))
-    found = {index: _compared(got, want) for index, (got, want) in pairs if index not in skip}
+def compared(actual: list[np.ndarray], expected: list[np.ndarray]) -> Agreement:
+    """How far arrays are from those expected; infinities and NaN in the same places agree."""
+    found = [_compared(got, want) for got, want in zip(actual, expected, strict=True)]
     if not found:
         return Agreement(0.0, math.inf)
     # NaN is the worst of all.
-    index = min(found, key=lambda i: (not math.isnan(found[i][0]), found[i][1], -found[i][0]))
-    return Agreement(*found[index], f"output {index}" if len(actual) > 1 else "outputs")
+    index = min(range(len(found)), key=lambda i: (not math.isnan(found[i][0]), found[i][1], -found[i][0]))
+    return Agreement(*found[index], f"output {index}" if len(found) > 1 else "outputs")
 
 
 def _compared(got: np.ndarray, want: np.ndarray) -> tuple[float, float]:

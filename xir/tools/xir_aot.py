@@ -126,11 +126,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     if options.weights_apart:
         weights = weights_path(path)
         size += f" with {size_text(weights.stat().st_size)} of weights in {weights}"
-    moved = _moved(exact) if options.test_after_export and options.quantize is not None else ()
-    is_tested = options.test_after_export and not (moved and len(moved) == len(_outputs(exact)))
-    found = _test(path, exact, options.weights_apart, moved) if is_tested else None
-    left_out = f"not compared, for choices on quantised numbers order it: output {', '.join(map(str, moved))}"
-    facts = [f"{size}, {summary(edge, options)}", expected, found, left_out if moved else "", who_runs_it(executorch)]
+    found = _test(path, exact, options.weights_apart) if options.test_after_export else None
+    facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
     if options.delegate:
         lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
@@ -139,7 +136,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
         return 0
-    noise = None if options.quantize is None else _noise(program, exact, moved)
+    noise = None if options.quantize is None else _noise(program, exact)
     if noise is not None and noise.sqnr < found.sqnr + NOISE_MARGIN:
         next_step = (
             f"quantisation itself is {noise.sqnr:.1f} dB: --quant-report names the layers, --min-sqnr and --max-drop "
@@ -216,38 +213,23 @@ def _lower(
     return edge
 
 
-def _test(path: Path, program: ExportedProgram, weights_apart: bool, skip: Sequence[int]) -> Agreement:
+def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreement:
     """Run the file, and compare its outputs with those of the program as it was before quantisation."""
     from xir.runtime import XirRuntimeError
     from xir.runtime.agreement import agreement
 
     try:
         with step(f"Running {path}"):
-            return agreement(path, program, data=[weights_path(path)] if weights_apart else [], skip=skip)
+            return agreement(path, program, data=[weights_path(path)] if weights_apart else [])
     except (XirRuntimeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _moved(program: ExportedProgram) -> list[int]:
-    """The outputs, among those that are tensors, that positions chosen at run time order."""
-    from xir.quantizer.outputs import Places
-
-    places = Places(program.graph)
-    nodes = {node.name: node for node in program.graph.nodes}
-    named = enumerate(map(str, _outputs(program)))
-    return [index for index, name in named if name in nodes and not places.is_fixed(nodes[name])]
-
-
-def _outputs(program: ExportedProgram) -> list[object]:
-    """What a program returns, but for None: names of nodes, and constants."""
-    return [each for each in program.graph_signature.user_outputs if each is not None]
-
-
-def _noise(quantised: ExportedProgram, exact: ExportedProgram, skip: Sequence[int]) -> Agreement:
+def _noise(quantised: ExportedProgram, exact: ExportedProgram) -> Agreement:
     """How far the quantised program is from the exact one in PyTorch, on its example inputs."""
     from xir.runtime.agreement import agreement_in_torch
 
-    return agreement_in_torch(quantised, exact, skip)
+    return agreement_in_torch(quantised, exact)
 
 
 def _type_of(program: ExportedProgram) -> str:

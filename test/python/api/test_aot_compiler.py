@@ -97,28 +97,6 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_rows_that_change_places_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They were 7 dB from PyTorch's; the numbers that they are ordered by are as good as others."""
-    Path("net.py").write_text(
-        "import torch\n\n\nclass Best(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.boxes, self.scores = torch.nn.Linear(8, 4), torch.nn.Linear(8, 1)\n\n"
-        "    def forward(self, x):\n        values, best = self.scores(x)[:, 0].topk(40)\n"
-        "        return self.boxes(x)[best], values, best\n\n\n"
-        "def net():\n    torch.manual_seed(0)\n    return Best(), (torch.randn(400, 8),)\n"
-    )
-    assert main(["--model", "net.py:net", "-d", "-q", "-t", "--test-sqnr", "25"]) == 0
-    out = capsys.readouterr().out
-    assert "net_xnnpack_q8.pte: output 1 within " in out
-    assert "net_xnnpack_q8.pte: not compared, for choices on quantised numbers order it: output 0, 2\n" in out
-    Path("net.py").write_text(
-        Path("net.py").read_text("utf-8").replace("return self.boxes(x)[best], values, best", "return best")
-    )
-    assert main(["--model", "net.py:net", "-d", "-q", "-t", "--test-sqnr", "25"]) == 0
-    out = capsys.readouterr().out
-    assert "PyTorch" not in out
-    assert "order it: output 0\n" in out
-
-
 def test_a_quantised_file_that_is_wrong_by_itself(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from xir.quantizer import QuantConfig, XnnpackQuantizer, quantize_and_measure
 from xir.quantizer.choice import counts, estimate, ranked, ratio
-from xir.quantizer.measurement import without_observers
 from xir.quantizer.quantize import converted, prepared, rounded
 from xir.quantizer.times import Times, predict, profile_of
 
@@ -50,7 +49,7 @@ class Made:
         self.program = torch.export.export(Network().eval(), IMAGES[0])
         self.quantizer, self.profile = XnnpackQuantizer(), profile_of("zen3")
         calibrated = prepared(self.program, self.quantizer, IMAGES)
-        floats, graph = without_observers(calibrated.observed), rounded(calibrated)
+        floats, graph = calibrated.floats, rounded(calibrated)
         self.layers = dict(self.quantizer.layers)
         integer = predict(converted(self.program, graph, (IMAGES[0], {})), self.profile)
         self.times = Times(floats, self.layers, integer, predict(self.program, self.profile), self.profile)

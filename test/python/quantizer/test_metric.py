@@ -47,7 +47,8 @@ def agreement(model: nn.Module) -> Callable[[Callable[..., Tensor]], dict[str, f
 
 def test_the_report_shows_the_metric_of_both_programs(model: nn.Module) -> None:
     metric = agreement(model)
-    program, report = quantize_and_measure(model, (INPUTS[0],), INPUTS, metric=metric)
+    config = QuantConfig(equalization=False)  # which would make up for the large channel
+    program, report = quantize_and_measure(model, (INPUTS[0],), INPUTS, config, metric=metric)
     assert report.float_metric == {"top1": 1, "other": 3}
     assert report.metric == metric(program.module())
     assert report.metric["top1"] < 0.9

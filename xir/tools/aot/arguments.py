@@ -222,6 +222,12 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         help="the number of inputs that share a 4-bit weight's scale, or 'channel' (default: 32)",
     )
     group.add_argument(
+        "--quantize-effort",
+        choices=("fast", "best"),
+        help="fast: seconds to a minute; best: round weights so that their errors make up for each other, which takes "
+        "minutes for large models (default: fast)",
+    )
+    group.add_argument(
         "--keep-float",
         metavar="PATTERN",
         action="append",
@@ -258,7 +264,7 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
 
 def quantization_flags(options: argparse.Namespace) -> list[str]:
     """Those of these options that were given, for another command line."""
-    names = ("quantize", "calibration", "group_size", "min_sqnr")
+    names = ("quantize", "quantize_effort", "calibration", "group_size", "min_sqnr")
     given = {name: getattr(options, name) for name in names}
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
     return [*flags, *(f"--keep-float={pattern}" for pattern in options.keep_float or ())]
@@ -316,7 +322,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _check_quantization(options: argparse.Namespace) -> None:
-    names = ("calibration", "group_size", "keep_float", "min_sqnr", "metric", "max_drop")
+    names = ("quantize_effort", "calibration", "group_size", "keep_float", "min_sqnr", "metric", "max_drop")
     names = (*names, "quant_report", "quant_report_json")
     given = [name for name in names if getattr(options, name) not in (None, False)]
     if given and options.quantize is None:

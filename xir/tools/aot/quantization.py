@@ -33,6 +33,7 @@ def quantize_program(
             group_size=_group_size(options.group_size),
             keep_float=tuple(options.keep_float or ()),
             min_sqnr=options.min_sqnr,
+            effort=options.quantize_effort or "fast",
             max_drop=_max_drop(options.max_drop),
             cpu=options.cpu or DEFAULT_CPU,
         )

@@ -1,0 +1,182 @@
+"""Channels that are scaled: the same results, for a better use of the integers."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.fx import GraphModule
+from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
+
+import xir
+from xir.quantizer import QuantConfig, XnnpackQuantizer
+from xir.quantizer.channels import find_groups
+from xir.quantizer.equalization import LARGEST_FACTOR, equalize
+from xir.quantizer.measurement import without_observers
+from xir.quantizer.side_by_side import run_alone
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Residual(nn.Module):
+    """Sums of projections, expanded, clamped and filtered by channel, as in MobileNetV2, and a pooled head."""
+
+    def __init__(self, last: Callable[[Tensor], Tensor] = torch.relu) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 1)
+        self.expand, self.deep = nn.Conv2d(8, 24, 1), nn.Conv2d(24, 24, 3, padding=1, groups=24)
+        self.project, self.head = nn.Conv2d(24, 8, 1), nn.Linear(8, 10)
+        self.relu6, self.last = nn.ReLU6(inplace=True), last
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        x = x + self.second(x)
+        x = x + self.project(torch.relu(self.deep(self.relu6(self.expand(x)))))
+        return self.head(torch.flatten(nn.functional.adaptive_avg_pool2d(self.last(x), 1), 1))
+
+
+def spread(model: nn.Module) -> nn.Module:
+    """Output channels of very different sizes, as folded batch norms make them."""
+    generator = torch.Generator().manual_seed(2)
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            factors = torch.exp(1.5 * torch.randn(layer.out_channels, generator=generator))
+            layer.weight.data *= factors.view(-1, 1, 1, 1)
+    return model
+
+
+def residual(last: Callable[[Tensor], Tensor] = torch.relu) -> nn.Module:
+    torch.manual_seed(1)
+    return spread(Residual(last)).eval()
+
+
+IMAGES = [(torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(seed)),) for seed in range(6)]
+
+
+def observed_graph(model: nn.Module) -> GraphModule:
+    module = torch.export.export(model, IMAGES[0]).module()
+    assert isinstance(module, GraphModule)
+    return prepare_pt2e(module, XnnpackQuantizer())
+
+
+def test_results_stay() -> None:
+    model = residual()
+    before = copy.deepcopy(model.state_dict())
+    observed = observed_graph(model)
+    assert equalize(observed, IMAGES) == 3
+    scaled = without_observers(observed)
+    for image in IMAGES:
+        with torch.no_grad():
+            want = model(*image)
+        torch.testing.assert_close(run_alone(scaled, image)[0], want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+    changed = [name for name, value in observed.named_parameters() if not torch.equal(value, before[name])]
+    assert len(changed) > 6
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_channels_of_a_filter_reach_as_far() -> None:
+    """Weights of a depthwise convolution have a scale for each channel: what it reads is scaled as far as the clamp and
+    the largest factor allow."""
+    observed = observed_graph(residual())
+    group = next(each for each in find_groups(observed) if not each.mixing)
+    ((clamp, bound),) = group.bounds.items()
+
+    def reached() -> Tensor:
+        graph, found = without_observers(observed), []
+        graph.graph.output(next(node for node in graph.graph.nodes if node.name == clamp.name))
+        for node in list(graph.graph.nodes)[:-1]:
+            if node.op == "output":
+                graph.graph.erase_node(node)
+        for image in IMAGES:
+            found.append(run_alone(graph, image)[0].abs().amax((0, 2, 3)))
+        return torch.stack(found).amax(0)
+
+    before = reached()
+    equalize(observed, IMAGES)
+    alive = before > 1e-3
+    expected = (before * LARGEST_FACTOR**0.5).clamp(max=min(float(before.max()), bound))
+    torch.testing.assert_close(reached()[alive], expected[alive], rtol=1e-3, atol=1e-3)
+
+
+def test_the_gain() -> None:
+    model = residual()
+
+    def quality(*, equalization: bool) -> float:
+        config = QuantConfig(equalization=equalization, observer="minmax")
+        program = xir.quantize(model, IMAGES[0], IMAGES, config).module()
+        with torch.no_grad():
+            want = torch.cat([model(*image) for image in IMAGES])
+            got = torch.cat([program(*image) for image in IMAGES])
+        return 10 * math.log10(float(want.square().sum() / (got - want).square().sum()))
+
+    assert quality(equalization=True) > quality(equalization=False) + 2
+
+
+@pytest.mark.parametrize("last", [torch.sigmoid, nn.functional.hardswish, lambda x: x + 1, lambda x: x.flip(1)])
+def test_what_is_read_by_anything_else_stays(last: Callable[[Tensor], Tensor]) -> None:
+    """The residual stream has another reader: only what lies within a block is scaled."""
+    observed = observed_graph(residual(last))
+    names = {scaled.name for group in find_groups(observed) for scaled in (*group.producers, *group.consumers)}
+    assert "first.weight" not in names
+    assert "expand.weight" in names
+    image = IMAGES[0]
+    want = run_alone(without_observers(observed), image)[0]
+    equalize(observed, IMAGES)
+    got = run_alone(without_observers(observed), image)[0]
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+
+
+@pytest.mark.parametrize(
+    ("clamp", "count"),
+    [
+        (nn.functional.hardtanh, 0),
+        (lambda x: x.clamp(-0.5, 2), 0),
+        (lambda x: x.clamp(0, -1), 0),
+        (lambda x: x.clamp(min=0), 1),
+        (lambda x: nn.functional.hardtanh(x, 0, 2), 1),
+    ],
+)
+def test_clamps_elsewhere_than_at_zero(clamp: Callable[[Tensor], Tensor], count: int) -> None:
+    class Clamped(nn.Sequential):
+        def forward(self, input: Tensor) -> Tensor:
+            return self[1](clamp(self[0](input)))
+
+    torch.manual_seed(3)
+    model = spread(Clamped(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 4, 1))).eval()
+    observed = observed_graph(model)
+    assert equalize(observed, IMAGES) == count
+    for image in IMAGES:
+        with torch.no_grad():
+            want = model(*image)
+        got = run_alone(without_observers(observed), image)[0]
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+
+
+class Twice(nn.Module):
+    """One layer that is called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.again, self.head = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(torch.relu(self.again(torch.relu(self.again(torch.relu(self.first(x)))))))
+
+
+def test_weights_that_are_read_twice_stay() -> None:
+    torch.manual_seed(0)
+    module = torch.export.export(Twice().eval(), (torch.randn(3, 6),)).module()
+    assert isinstance(module, GraphModule)
+    groups = find_groups(prepare_pt2e(module, XnnpackQuantizer()))
+    assert not any("again" in scaled.name for group in groups for scaled in (*group.producers, *group.consumers))
+
+
+def test_values_that_are_infinite_stay_as_they_are() -> None:
+    observed = observed_graph(residual())
+    before = {name: value.clone() for name, value in observed.named_parameters()}
+    assert equalize(observed, [(torch.full((2, 3, 12, 12), math.inf),)]) == 0
+    assert all(torch.equal(value, before[name]) for name, value in observed.named_parameters())

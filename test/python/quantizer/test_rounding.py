@@ -1,0 +1,127 @@
+"""Weights rounded on what the layers before them make of the calibration inputs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.fx import Node
+
+import xir
+from xir.quantizer import QuantConfig
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Kinds(nn.Module):
+    """A convolution for images, one by channel, one in groups, one for sequences, and linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, stride=2, padding=1)
+        self.deep = nn.Conv2d(16, 32, (3, 1), groups=16, dilation=2)
+        self.groups = nn.Conv2d(32, 24, 2, groups=4)
+        self.sequence = nn.Conv1d(24, 24, 5, padding=2)
+        self.linear, self.head = nn.Linear(24, 48), nn.Linear(48, 8, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.groups(torch.relu(self.deep(torch.relu(self.first(x))))))
+        y = torch.relu(self.sequence(y.flatten(2)))
+        return self.head(torch.relu(self.linear(y.transpose(1, 2))))
+
+
+def _images(count: int, seed: int) -> list[tuple[Tensor]]:
+    """Neighbouring numbers are alike, as in photographs: what makes errors of weights add up."""
+    generator = torch.Generator().manual_seed(seed)
+    small = torch.randn(count, 1, 3, 5, 5, generator=generator) + 1
+    return [(nn.functional.interpolate(each, size=24, mode="bilinear"),) for each in small]
+
+
+CALIBRATION, OTHERS = _images(16, 0), _images(16, 1)
+
+
+@pytest.fixture(name="model", scope="module")
+def fixture_model() -> nn.Module:
+    torch.manual_seed(0)
+    return Kinds().eval()
+
+
+def weights(program: Any) -> list[Tensor]:
+    """The integers of the layers' weights."""
+    return [value for value in program.state_dict.values() if value.dtype == torch.int8] + [
+        value for value in program.constants.values() if isinstance(value, Tensor) and value.dtype == torch.int8
+    ]
+
+
+def quality(model: nn.Module, program: Any) -> float:
+    module = program.module()
+    with torch.no_grad():
+        want = torch.cat([model(*each) for each in OTHERS])
+        got = torch.cat([module(*each) for each in OTHERS])
+    return 10 * math.log10(float(want.square().sum() / (got - want).square().sum()))
+
+
+def in_float(program: Any) -> Any:
+    """The program with activations that are not rounded: what is left is the error of weights and biases."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        source = node.args[0] if node.args else None
+        is_back = str(node.target).startswith("quantized_decomposed.dequantize_per_tensor.")
+        if is_back and isinstance(source, Node) and str(source.target).startswith("quantized_decomposed.quantize_"):
+            node.replace_all_uses_with(source.args[0])
+    graph.eliminate_dead_code()
+    program.graph_module.recompile()
+    return program
+
+
+def test_errors_of_weights_make_up_for_each_other_on_other_inputs(model: nn.Module) -> None:
+    plain, best = (
+        quality(model, in_float(xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort=effort))))
+        for effort in ("fast", "best")
+    )
+    assert best > plain + 3
+
+
+def test_integers_are_the_same_each_time_and_other_ones(model: nn.Module) -> None:
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    once, again, plain = (
+        weights(xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort=effort)))
+        for effort in ("best", "best", "fast")
+    )
+    assert len(once) == 6
+    assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True))
+    assert all(bool((one != other).any()) for one, other in zip(once, plain, strict=True))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_it_is_verified(model: nn.Module) -> None:
+    assert xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort="best"), verify=True)
+
+
+def test_a_model_with_state_is_rounded_to_the_nearest() -> None:
+    class Mean(nn.Module):
+        mean: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(16, 8)
+            self.register_buffer("mean", torch.zeros(16))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.mean.mul_(0.5).add_(x.mean(0))
+            return self.linear(x + self.mean)
+
+    torch.manual_seed(0)
+    model, inputs = Mean().eval(), [(torch.randn(4, 16),) for _ in range(4)]
+    best, plain = (
+        weights(xir.quantize(model, inputs[0], inputs, QuantConfig(effort=effort))) for effort in ("best", "fast")
+    )
+    assert all(torch.equal(one, other) for one, other in zip(best, plain, strict=True))
+
+
+def test_what_effort_is() -> None:
+    with pytest.raises(ValueError, match="effort is 'fast' or 'best', not 'better'"):
+        QuantConfig(effort="better")  # pyright: ignore[reportArgumentType]

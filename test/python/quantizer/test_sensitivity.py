@@ -1,0 +1,109 @@
+"""Ranges by what the outputs feel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.quantizer import QuantConfig, WrongQuantizationError, sensitivity
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Outliers(nn.Module):
+    """A value with one channel of rare large numbers, which the output has `weight` of."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.mix, self.head = nn.Linear(16, 16), nn.Linear(16, 8)
+        self.mix.weight.data = torch.eye(16)
+        self.head.weight.data[:, 0] = weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.mix(x))
+
+
+def _inputs() -> list[tuple[Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+    found = torch.randn(16, 64, 16, generator=generator)
+    found[:, ::32, 0] *= 40
+    return [(each,) for each in found]
+
+
+INPUTS = _inputs()
+
+
+def reach(model: nn.Module, observer: str) -> float:
+    """The largest number that the first layer's integers stand for."""
+    config: Any = QuantConfig(observer=observer, equalization=False)  # pyright: ignore[reportArgumentType]
+    graph = xir.quantize(model, INPUTS[0], INPUTS, config).graph_module.graph
+    conversions = [node for node in graph.nodes if "quantize_per_tensor.default" in str(node.target)]
+    between = [node for node in conversions if "dequantize" not in str(node.target)][1]
+    scale, zero_point = between.args[1:3]
+    return (127 - zero_point) * scale
+
+
+def test_outliers_that_the_outputs_feel_are_kept() -> None:
+    largest = max(float(each.abs().max()) for (each,) in INPUTS)
+    assert reach(Outliers(3.0), "outputs") > 0.85 * largest
+
+
+def test_outliers_that_nothing_feels_are_cut_off() -> None:
+    largest = max(float(each.abs().max()) for (each,) in INPUTS)
+    assert reach(Outliers(0.0), "outputs") < 0.35 * largest
+
+
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+def test_outputs_are_as_good_as_with_the_best_other_range(weight: float) -> None:
+    model = Outliers(weight)
+
+    def quality(observer: str) -> float:
+        config = QuantConfig(observer=observer, equalization=False)  # pyright: ignore[reportArgumentType]
+        program = xir.quantize(model, INPUTS[0], INPUTS, config).module()
+        with torch.no_grad():
+            want = torch.cat([model(*each) for each in INPUTS])
+            got = torch.cat([program(*each) for each in INPUTS])
+        return 10 * math.log10(float(want.square().sum() / (got - want).square().sum()))
+
+    assert quality("outputs") > max(quality("histogram"), quality("minmax")) - 0.3
+
+
+def test_both_are_verified_and_less_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = QuantConfig(equalization=False)
+    for weight in (0.0, 3.0):
+        assert xir.quantize(Outliers(weight), INPUTS[0], INPUTS, config, verify=True)
+    monkeypatch.setattr(sensitivity, "FACTORS", (0.1,))
+    with pytest.raises(WrongQuantizationError, match="cuts off too much"):
+        xir.quantize(Outliers(0.0), INPUTS[0], INPUTS, config, verify=True)
+
+
+def test_without_outputs_of_numbers_the_range_is_the_histogram_s() -> None:
+    class Choice(Outliers):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x).argmax(-1)
+
+    model = Choice(1.0)
+    assert reach(model, "outputs") == reach(model, "histogram")
+
+
+def test_it_is_the_same_each_time_and_leaves_buffers_alone() -> None:
+    class Counting(Outliers):
+        count: Tensor
+
+        def __init__(self) -> None:
+            super().__init__(1.0)
+            self.register_buffer("count", torch.zeros(16))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.count.add_(x.mean(0))
+            return super().forward(x + self.count)
+
+    model = Counting()
+    assert reach(model, "outputs") == reach(model, "outputs")
+    assert not bool(model.count.any())

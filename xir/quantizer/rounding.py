@@ -1,0 +1,272 @@
+"""Rounding of weights and biases layer by layer, each on what the layers before it make of the calibration inputs.
+
+Rounding each weight to the nearest integer leaves errors that add up where inputs go together. Here the inputs of an
+output channel are rounded one after the other, and those not yet rounded take up the error so far, by the inverse of
+the inputs' second moments (Frantar et al., "GPTQ", 2022; after Hassibi and Stork, "Optimal Brain Surgeon", 1993).
+Inputs are those of the quantised program. The bias then takes back what rounding has added to each channel's mean on
+them, but not what ranges cut off before the layer: that is in few places, and the bias in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.fx import GraphModule, Node
+from torch.nn import functional
+from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxObserver
+
+from xir.progress import counted
+
+from .observers import Range
+from .operators import Operators, arguments_of
+from .state import attribute, computed, writes
+
+LARGEST_SAMPLES = 32
+"""How many inputs layers are rounded on."""
+
+LARGEST_ROWS = 1 << 15
+"""How many positions of a layer's operand its second moments are of, over all inputs."""
+
+LARGEST_INPUTS = 4608
+"""How many inputs an output channel may have, for their second moments to be inverted in seconds: a convolution of 3x3
+on 512 channels. Weights with more are rounded to the nearest."""
+
+DAMPING = 0.01
+"""What is added to the second moments' diagonal, of its mean, so that they can be inverted; as in GPTQ."""
+
+
+def round_layers(observed: GraphModule, names: Collection[str], samples: Sequence[tuple[Any, ...]]) -> bool:
+    """Round the weights of these layers in a calibrated graph, and correct their biases. It gets parameters of its own.
+
+    A graph that writes to its buffers is left alone: it depends on the order of inputs. Whether it was not.
+    """
+    if any(writes(node) and _is_attribute(node) for node in observed.graph.nodes):
+        return False
+    every = max(len(samples) // LARGEST_SAMPLES, 1)
+    chosen = list(islice(samples, 0, every * LARGEST_SAMPLES, every))
+    with torch.no_grad():
+        _Walk(observed, frozenset(names), chosen).run()
+    return True
+
+
+def _is_attribute(node: Node) -> bool:
+    """Whether a node is computed in place of a parameter or buffer, views of it included."""
+    while node.op != "get_attr":
+        if not node.all_input_nodes or node.op != "call_function":
+            return False
+        node = node.all_input_nodes[0]
+    return True
+
+
+class _Walk:
+    """Runs the quantised graph on all inputs at once, node by node."""
+
+    def __init__(self, observed: GraphModule, names: frozenset[str], samples: Sequence[tuple[Any, ...]]):
+        self._observed, self._names, self._samples = observed, names, samples
+        self._operators = Operators()
+        self._values: dict[Node, list[Any]] = {}
+
+    def run(self) -> None:
+        nodes = list(self._observed.graph.nodes)
+        last = {operand: node for node in nodes for operand in node.all_input_nodes}
+        feeds = iter(zip(*self._samples, strict=True))
+        for node in counted("Rounding layers", nodes):
+            if node.op == "placeholder":
+                self._values[node] = list(next(feeds))
+            elif node.op == "get_attr":
+                self._values[node] = [attribute(self._observed, str(node.target))] * len(self._samples)
+            elif node.op == "call_module" and node.args:
+                self._values[node] = self._converted(node)
+            elif node.op == "call_function":
+                if node.name in self._names:
+                    self._round(node)
+                self._values[node] = [self._computed(node, index) for index in range(len(self._samples))]
+            for operand in node.all_input_nodes:
+                if last[operand] is node:
+                    self._values.pop(operand, None)
+
+    def _computed(self, node: Node, index: int, replaced: Mapping[Node, Tensor] | None = None) -> Any:
+        values = {each: self._values[each][index] for each in node.all_input_nodes} | dict(replaced or {})
+        if writes(node):
+            values = {each: value.clone() if isinstance(value, Tensor) else value for each, value in values.items()}
+        return computed(node, values)
+
+    def _converted(self, node: Node) -> list[Any]:
+        known = self._values[node.all_input_nodes[0]]
+        observer = self._observed.get_submodule(str(node.target))
+        if isinstance(observer, Range):
+            scale, zero_point = (float(each) for each in observer.calculate_qparams())
+            return [torch.fake_quantize_per_tensor_affine(each, scale, int(zero_point), -128, 127) for each in known]
+        if isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver):
+            return [Grid.of(observer, known[0]).round(known[0])] * len(self._samples)
+        return known
+
+    def _round(self, node: Node) -> None:
+        """Round a layer's weight, and correct its bias."""
+        value, weight = self._operators.weighted_arguments(node)
+        assert value is not None
+        assert weight is not None
+        source = self._owned(weight)
+        observer = self._observed.get_submodule(str(weight.target)) if weight.op == "call_module" else None
+        if source is None or not isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver):
+            return
+        bias = self._operators.bias(node)
+        shift = self._owned(bias) if bias is not None else None
+        exact = attribute(self._observed, str(source.target)).detach()
+        operands, grid = (
+            _Operands(node, exact, self._values[value], has_bias=shift is not None),
+            Grid.of(observer, exact),
+        )
+        found = _rounded(operands, grid, self._operators)
+        if found is not None:
+            self._replace(source, found)
+            self._values[weight] = [found] * len(self._samples)
+        if bias is None or shift is None:
+            return
+        old = attribute(self._observed, str(shift.target)).detach()
+        drift = self._drift(node, {weight: exact - self._values[weight][0], bias: torch.zeros_like(old)})
+        if drift is not None and drift.shape == old.shape and bool(drift.isfinite().all()):
+            self._replace(shift, old + drift)
+            self._values[bias] = [old + drift] * len(self._samples)
+
+    def _drift(self, node: Node, replaced: Mapping[Node, Tensor]) -> Tensor | None:
+        """The mean of each channel with other parameters: the error of the weights, and no bias."""
+        weight = next(value for value in replaced.values())
+        channel = 1 - weight.dim() if "conv" in str(node.target) else -1
+        total, count = torch.zeros(()), 0
+        for index in range(len(self._samples)):
+            result = self._computed(node, index, replaced)
+            rows = result.movedim(channel, -1).flatten(0, -2)
+            total, count = total + rows.sum(0), count + len(rows)
+        return total / count if count else None
+
+    def _owned(self, operand: Node) -> Node | None:
+        """The attribute of an operand, if no other node reads it."""
+        node = operand
+        while node.op == "call_module" and node.args:
+            node = node.all_input_nodes[0]
+        if node.op != "get_attr":
+            return None
+        readers = [each for each in self._observed.graph.nodes if each.op == "get_attr" and each.target == node.target]
+        return node if len(readers) == 1 and len(node.users) == 1 and len(operand.users) == 1 else None
+
+    def _replace(self, node: Node, value: Tensor) -> None:
+        path, _, name = str(node.target).rpartition(".")
+        setattr(self._observed.get_submodule(path), name, nn.Parameter(value, requires_grad=False))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The numbers that a weight may have."""
+
+    scale: Tensor
+    """One for each output channel, along `axis`, or for all (None)."""
+    axis: int | None
+    low: int
+    high: int
+
+    @staticmethod
+    def of(observer: Any, weight: Tensor) -> Grid:
+        """The grid of a weight's observer; one of a weight that it has not seen."""
+        scale, _ = observer.calculate_qparams()
+        by_channel = isinstance(observer, PerChannelMinMaxObserver)
+        axis = observer.ch_axis if by_channel else None
+        view = [-1 if axis == each else 1 for each in range(weight.dim())]
+        return Grid(scale.view(view) if by_channel else scale, axis, observer.quant_min, observer.quant_max)
+
+    def round(self, weight: Tensor) -> Tensor:
+        """The nearest of them."""
+        return (weight / self.scale).round().clamp(self.low, self.high) * self.scale
+
+
+@dataclass(frozen=True)
+class _Operands:
+    """What a layer reads."""
+
+    node: Node
+    weight: Tensor
+    values: Sequence[Tensor]
+    """For each input."""
+    has_bias: bool
+    """Whether a bias may take back the mean error."""
+
+
+def _rounded(operands: _Operands, grid: Grid, operators: Operators) -> Tensor | None:
+    """The weight rounded for the operands; None for a kind of layer, or a size, that it is not done for."""
+    weight = operands.weight
+    groups, inputs = _sizes(operands.node, weight, operators)
+    if groups is None or inputs > LARGEST_INPUTS or grid.axis != 0:
+        return None
+    moments = _moments(operands, groups, inputs)
+    if moments is None:
+        return None
+    rows = weight.reshape(groups, -1, inputs)
+    scales = grid.scale.reshape(groups, -1)
+    return _take_up(rows, scales, moments, grid).reshape(weight.shape)
+
+
+def _sizes(node: Node, weight: Tensor, operators: Operators) -> tuple[int | None, int]:
+    """How many groups of channels a layer has, and how many inputs an output channel has; None for other layers."""
+    target = str(node.target)
+    if target.startswith("aten.linear."):
+        return 1, weight.shape[1]
+    if target in ("aten.conv1d.default", "aten.conv2d.default") and operators.channel_axis(node) == 0:
+        return arguments_of(node).get("groups", 1), weight[0].numel()
+    return None, 0
+
+
+def _moments(operands: _Operands, groups: int, inputs: int) -> Tensor | None:
+    """The second moments [groups, inputs, inputs] of what output channels read, about the mean if a bias has that."""
+    second = torch.zeros(groups, inputs, inputs)
+    first, count = torch.zeros(groups, inputs), 0
+    for value in operands.values:
+        columns = _columns(operands.node, operands.weight, value, groups)
+        step = max(-(-columns.shape[-1] * len(operands.values) // LARGEST_ROWS), 1)
+        columns = columns[..., ::step]
+        second += columns @ columns.transpose(-1, -2)
+        first += columns.sum(-1)
+        count += columns.shape[-1]
+    if count < 2 or not bool(second.isfinite().all()):
+        return None
+    mean = first / count if operands.has_bias else torch.zeros_like(first)
+    return second / count - mean[:, :, None] * mean[:, None, :]
+
+
+def _columns(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tensor:
+    """What output channels read at each position, [groups, inputs, positions]."""
+    if str(node.target).startswith("aten.linear."):
+        return operand.reshape(-1, operand.shape[-1]).T[None]
+    arguments = arguments_of(node)
+    spatial = weight.dim() - 2
+    given = {name: arguments.get(name, default) for name, default in (("stride", 1), ("padding", 0), ("dilation", 1))}
+    sizes = {name: [value] * spatial if isinstance(value, int) else list(value) for name, value in given.items()}
+    sizes = {name: value * spatial if len(value) < spatial else value for name, value in sizes.items()}
+    kernel, image = list(weight.shape[2:]), operand
+    if spatial == 1:
+        kernel, image = [1, *kernel], operand[..., None, :]
+        sizes = {name: [0 if name == "padding" else 1, *value] for name, value in sizes.items()}
+    image = image.reshape(-1, *image.shape[-3:])
+    dilation, padding, stride = (tuple(map(int, sizes[name])) for name in ("dilation", "padding", "stride"))
+    columns = functional.unfold(image, tuple(kernel), dilation, padding, stride)
+    return columns.reshape(len(image), groups, -1, columns.shape[-1]).permute(1, 2, 0, 3).flatten(2)
+
+
+def _take_up(weights: Tensor, scales: Tensor, moments: Tensor, grid: Grid) -> Tensor:
+    """Weights [groups, channels, inputs] on the grid; scales are [groups, channels]."""
+    size = moments.shape[-1]
+    mean = moments.diagonal(dim1=-2, dim2=-1).mean(-1)
+    damping = DAMPING * mean + 1e-8 * mean.max().clamp(min=1e-20)
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(moments + damping[:, None, None] * torch.eye(size)))
+    upper = torch.linalg.cholesky(inverse, upper=True)
+    left, rounded = weights.clone(), torch.empty_like(weights)
+    for place in range(size):
+        column = left[..., place]
+        rounded[..., place] = (column / scales).round().clamp(grid.low, grid.high) * scales
+        error = (column - rounded[..., place]) / upper[:, place, place, None]
+        left[..., place:] -= error[..., None] * upper[:, None, place, place:]
+    return rounded
