@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from op_database.inputs import WAYS
 from op_database.ways import Way, compare, compare_types
 
 FLOATS = ("fp32", "bf16", "fp64", "fp16", "complex64")
@@ -70,19 +69,12 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         name="reciprocals beyond 2^126",
-        operators=(
-            "__rdiv__",
-            "nn.functional.normalize",
-            "div.no_rounding_mode",
-            "true_divide",
-            "renorm",
-            "reciprocal",
-        ),
+        operators=("nn.functional.normalize",),
         types=WIDE,
         ways=("limit",),
         reason="the reciprocal of a number above 2^126 is denormal, and XNNPACK takes it for 0: products with it are 0",
         most=1.0,
-        example=("__rdiv__", "fp32", 0),
+        example=("nn.functional.normalize", "fp32", 2),
     ),
     Listed(
         name="sums beyond the largest number",
@@ -174,15 +166,6 @@ LISTED: tuple[Listed, ...] = (
         reason="a sign is found by comparisons, and a NaN counts as positive; in bf16 torch makes negative ones",
         most=2.0,
         example=("copysign", "bf16", 5),
-    ),
-    Listed(
-        name="steps in fp16",
-        operators=("linspace.tensor_overload",),
-        types=("fp16",),
-        ways=WAYS,
-        reason="eager rounds the step to fp16, and torch's decomposition, which is exported, computes in fp32",
-        most=0.05,
-        example=("linspace.tensor_overload", "fp16", 98),
     ),
 )
 

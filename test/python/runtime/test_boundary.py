@@ -333,10 +333,15 @@ def test_time_is_limited(loop: bytes):
 
 def test_ctrl_c_stops_an_execution(loop: bytes):
     method = load(loop)
-    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+
+    def execute_and_interrupt() -> None:
+        """Well before the loop has run as many instructions as an execution may."""
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         method.execute([])
+
+    with pytest.raises(KeyboardInterrupt):
+        execute_and_interrupt()
     assert time.monotonic() - begin < 3
     with pytest.raises(XirRuntimeError, match="stopped after"):
         method.execute([], max_seconds=0.01)
