@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 import torch
@@ -52,6 +53,16 @@ def test_numbers_in_place_of_tensors_are_of_their_type(dtype: torch.dtype) -> No
     """ATen has no overload of these for a number: 1/3 in fp32 is none of fp64."""
     x = torch.tensor([3e-5, -0.7, 2.0], dtype=dtype)
     check(lambda x: ((1 / 3) // x, torch.div(1 / 3, x, rounding_mode="trunc")), x)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.mark.parametrize("target", ["executorch", "xir"])
+def test_a_softmax_of_halves_has_a_logarithm_below_0(target: Literal["executorch", "xir"]) -> None:
+    """Of an element by far the largest: 1.0004 is 1 in fp16, and its logarithm was 0."""
+    x = torch.tensor([[8.0, 0.0, -3.0], [20.0, 9.0, 1.0]], dtype=torch.float16)
+    model = Function(lambda x: (functional.log_softmax(x, -1),))
+    edge = xir.to_edge(torch.export.export(model, (x,))).to_backend(xir.XnnpackPartitioner(target=target))
+    (got,) = Runtime.get().load_program(edge.to_executorch().buffer).load_method().execute([x])
+    assert torch.allclose(got, functional.log_softmax(x.float(), -1).half(), rtol=2**-10, atol=0)
 
 
 def test_means_of_integers_drop_fractions_once() -> None:

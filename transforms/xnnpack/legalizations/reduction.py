@@ -458,12 +458,15 @@ def extreme_over(b: NodeBuilder, op: edge.EdgeOp, value: SSAValue, dims: Sequenc
 
 @rule(refuses=(UNBOUNDED, FROM_DYNAMIC_END, NO_DONOR))
 def log_softmax(op: edge.LogSoftmaxOp, b: NodeBuilder) -> SSAValue:
-    """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed."""
-    value = op.self
+    """Self − max − log(Σ e^(self − max)) over `dim`: no logarithm of a softmax that underflowed.
+
+    In fp32, as ATen: the sum in fp16 is 1 where one element is by far the largest, and the logarithm of that is 0.
+    """
+    value = b.convert(op.self, f32)
     dims = normalized_dims(op.dim, rank_of(value))
     shifted = b.binary("subtract", value, max_over(b, value, dims, keepdim=True))
     total = sum_over(b, b.unary("exp", shifted), dims, keepdim=True)
-    return b.binary("subtract", shifted, b.unary("log", total))
+    return b.convert(b.binary("subtract", shifted, b.unary("log", total)), element_type(op.results[0]))
 
 
 @rule(refuses=(NOTHING_TO_DIVIDE_BY, FROM_DYNAMIC_END, NO_DONOR))
