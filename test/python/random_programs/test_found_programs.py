@@ -65,6 +65,17 @@ def test_a_softmax_of_halves_has_a_logarithm_below_0(target: Literal["executorch
     assert torch.allclose(got, functional.log_softmax(x.float(), -1).half(), rtol=2**-10, atol=0)
 
 
+def test_powers_of_truth_values_are_integers() -> None:
+    """Of constants as well: the first power is no node, and a delegate cannot hand out 64-bit integers."""
+    check(lambda x: (*((torch.arange(5) % 2 == 0) ** n for n in (0, 1, 2)), (x > 0) ** 1, x + 1), torch.ones(3))
+
+
+def test_norms_of_halves_whose_type_is_asked_for() -> None:
+    """Squares of fp16 overflow: of a number without dimensions too, where nothing is summed."""
+    for x in (torch.tensor(-58944.0).half(), torch.tensor([300.0, 400.0]).half()):
+        check(lambda x: (torch.linalg.vector_norm(x, dtype=torch.float16),), x)
+
+
 def test_means_of_integers_drop_fractions_once() -> None:
     """ATen's kernels divide the sum; means of means were one less where both had fractions."""
     check(

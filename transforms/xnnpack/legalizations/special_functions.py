@@ -251,7 +251,8 @@ def refuse_integers(op: edge.EdgeOp) -> None:
 def pow_scalar(op: edge.PowTensorScalarOp, b: NodeBuilder) -> SSAValue:
     """Self to the power of a number."""
     exponent = float(op.exponent)
-    if not (exponent.is_integer() and 0 < exponent <= MAX_POWER):
+    is_product = exponent.is_integer() and 0 < exponent <= MAX_POWER
+    if not is_product or element_type(op.self) != element_type(op.results[0]):
         refuse_integers(op)
     if exponent == 0 or not math.isfinite(in_fp32(exponent)):
         raise NO_FUNCTION_OF_BASE(exponent=exponent)

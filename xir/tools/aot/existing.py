@@ -88,6 +88,7 @@ def _optimize(options: argparse.Namespace) -> int:
     with step(f"Reading {options.program}"):
         old = load(options.program)
     options.output.parent.mkdir(parents=True, exist_ok=True)
+    before = options.program.stat().st_size
     found: Sameness | None = None
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
         attempt = Path(folder) / options.output.name
@@ -98,7 +99,7 @@ def _optimize(options: argparse.Namespace) -> int:
             found = _compared(options, attempt, old)
             if found.difference <= options.max_difference:
                 os.replace(attempt, options.output)
-                _tell(options, old, new, found)
+                _tell(options, before, new, found)
                 return 0
     assert found is not None
     raise UsageError(
@@ -114,14 +115,15 @@ def _compared(options: argparse.Namespace, attempt: Path, old: ExecutorchProgram
         return sameness(options.program, attempt, old.method_names, options.data)
 
 
-def _tell(options: argparse.Namespace, old: ExecutorchProgram, new: ExecutorchProgram, found: Sameness) -> None:
+def _tell(options: argparse.Namespace, before: int, new: ExecutorchProgram, found: Sameness) -> None:
+    """`before` is the size of the file that was read, which may be the one that is written."""
     forms = forms_chosen(new.remarks, options.cpu or DEFAULT_CPU)
     if forms:
         print(forms)
-    before, after = (size_text(path.stat().st_size) for path in (options.program, options.output))
+    after = size_text(options.output.stat().st_size)
     kernels = len(new.kernel_names)
     outside = f"{kernels} kernel{'' if kernels == 1 else 's'} outside"
     delegates = f"{new.num_delegates} delegate{'' if new.num_delegates == 1 else 's'}"
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
-    print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
+    print(f"{options.output}: {after} for {size_text(before)}, {delegates}, {outside}")
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on drawn inputs")
