@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch._decomp import _core_aten_decompositions_post_autograd, decomposition_table
-from torch._dispatch.python import enable_python_dispatcher
 from torch._export.verifier import SpecViolationError
 from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
@@ -31,6 +30,7 @@ from .aliasing import Operator, is_composite
 from .complex_numbers import ComplexTensor, in_parts, is_complex
 from .decompositions import OF_TORCHVISION, OWN
 from .dtypes import is_dynamic, is_open
+from .open_sizes import open_sizes
 from .source import node_location
 
 
@@ -155,7 +155,7 @@ class Decomposer:
             return [part for each in pytree.tree_leaves(rule(*args, **kwargs)) for part in _computed_parts(each)]
 
         try:
-            with torch.no_grad(), _silently(), _fake_mode(inputs), _open_sizes(inputs):
+            with torch.no_grad(), _silently(), _fake_mode(inputs), open_sizes(inputs):
                 parts = [part for node in inputs for part in _example_parts(node.meta["val"])]
                 graph = make_fx(call, decomposition_table=_table())(*parts)
         except Exception:  # whatever a decomposition raises: the operator then is refused
@@ -240,7 +240,7 @@ def _any_dynamic(inputs: list[Node]) -> bool:
 
 def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
     try:
-        with torch.no_grad(), _silently(), _without_mkldnn(), _fake_mode(inputs), _open_sizes(inputs):
+        with torch.no_grad(), _silently(), _without_mkldnn(), _fake_mode(inputs), open_sizes(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except _ShapeEnvGuardError as error:
         raise ClosedSizeError(str(error).rpartition(": ")[2]) from error
@@ -255,26 +255,6 @@ def _fake_mode(inputs: list[Node]) -> AbstractContextManager[Any]:
         return nullcontext()
     around = (node.meta.get("val") for node in inputs[0].graph.nodes) if inputs else ()
     return next((value.fake_mode for value in around if isinstance(value, FakeTensor)), nullcontext())
-
-
-@contextmanager
-def _open_sizes(inputs: list[Node]) -> Generator[None]:
-    """Where sizes are open, hold to what is true of all that they may be.
-
-    Whatever makes a number or a choice of an open size, be it `int(size * factor)` or `if size > 8`, has torch note
-    that it holds for the example alone; `torch.export` refuses such a program, but nobody asks behind it. So this
-    raises.
-    Dispatch is in Python, since torch's C++ asks for the numbers of sizes where its Python does not.
-    """
-    values = [node.meta.get("val") for node in inputs]
-    numbers = [value for value in values if isinstance(value, torch.SymInt)]
-    sizes = [size for value in values if isinstance(value, torch.Tensor) for size in value.shape]
-    open_size = next(filter(is_open, (*sizes, *numbers)), None)
-    if not isinstance(open_size, torch.SymInt):
-        yield
-        return
-    with enable_python_dispatcher(), open_size.node.shape_env.error_on_new_guards():
-        yield
 
 
 @contextmanager

@@ -138,7 +138,7 @@ class StaticAnnotator:
         assert isinstance(factor, int | float)
         if self._operators.name(node) == "edge.div.Scalar" and factor:
             factor = 1 / factor
-        return scaled_spec((operand, node), factor) if factor > 0 else spec
+        return scaled_spec((operand, node), factor) if 0 < factor <= torch.finfo(torch.float32).max else spec
 
     def _annotate_moves(self, node: Node) -> None:
         """One set of parameters for the operands and the result. An op with several results has them on the nodes that

@@ -32,6 +32,9 @@ from .observers import (
 EPSILON = 2.0**-40
 """The smallest scale."""
 
+LARGEST_SCALE = 2.0**118
+"""What 8 bits stand for is still finite with it, and its reciprocal a normal number."""
+
 LARGEST_BIAS = 2**31 - 128
 """The largest int32 that fp32, in which torch rounds, can hold."""
 
@@ -49,11 +52,12 @@ def activation_spec(config: QuantConfig, *, symmetric: bool = False) -> Quantiza
 
 
 def scaled_spec(source: tuple[Node, Node], factor: float) -> DerivedQuantizationSpec:
-    """The parameters of `source` times a positive number: multiplying by it is then exact."""
+    """The parameters of `source` times a positive number: multiplying by it is then exact, unless the scale had to be
+    kept away from where it or its reciprocal is no normal number."""
 
     def scale(observers: list[Any]) -> tuple[Tensor, Tensor]:
         scales, zero_points = observers[0].calculate_qparams()
-        return scales * factor, zero_points
+        return (scales * factor).clamp(EPSILON, LARGEST_SCALE), zero_points
 
     return DerivedQuantizationSpec([source], scale, torch.int8, -128, 127, torch.per_tensor_affine)
 

@@ -54,7 +54,9 @@ func.func @log1p(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // By a power of 2 nothing rounds.
+// By less than 1 a quotient would overflow: numbers are kept to those that have a remainder.
 // CHECK-LABEL: func.func @remainders(
+// CHECK:         xnnpack.clamp
 // CHECK:         xnnpack.unary floor
 // CHECK:         xnnpack.binary subtract
 // CHECK:         xnnpack.unary ceiling
@@ -63,7 +65,7 @@ func.func @log1p(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @remainders(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.remainder.Scalar(%x) {other = 0.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
   %1 = edge.fmod.Scalar(%0) {other = -4 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-remark @+1 {{edge.remainder.Scalar not delegated: its divisor 3 is not a power of 2, so that the quotient rounds}}
+  // expected-remark @+1 {{edge.remainder.Scalar not delegated: its divisor 3 is not a power of 2 from 2^-126 to 2^23, so that quotients round}}
   %2 = edge.remainder.Scalar(%1) {other = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   // expected-remark @+1 {{its divisor 0 is not a power of 2}}
   %3 = edge.remainder.Scalar(%2) {other = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>

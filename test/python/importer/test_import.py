@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,21 @@ def test_what_is_true_of_the_example_alone(monkeypatch: pytest.MonkeyPatch, in_p
     monkeypatch.setattr(steps, "is_composite", lambda target: True)  # pyright: ignore[reportUnknownLambdaType]
     said = str(rejected(lambda x: x.unfold(0, 2, 1), torch.rand(7), **shapes))
     assert "unfold.default has no form for all of its open sizes: torch's own takes them to have" in said
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.bool().chunk(2, 1)[-1], lambda x: torch.einsum("...i,...i->...", x, x)],
+    ids=["halves", "products of rows"],
+)
+def test_what_is_true_of_each_of_few_sizes(function: Callable[[Tensor], Tensor]) -> None:
+    """torch knows ranges of sizes, and not that none of them is half of itself."""
+    shapes: Any = {"dynamic_shapes": (({0: Dim.AUTO(max=9), 1: Dim.AUTO(max=9)},),)}  # pyright: ignore[reportCallIssue]
+    ctx = XirContext()
+    module = imported(function, (torch.rand(5, 4, 3),), ctx, **shapes)
+    for sizes in product(range(2, 10), repeat=2):
+        x = torch.randn(*sizes, 3)
+        torch.testing.assert_close(run_module(module, ctx, [x])[0], function(x))
 
 
 def test_arithmetic_that_only_an_assertion_uses() -> None:

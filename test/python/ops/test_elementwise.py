@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, compiled, mask, p, r, together, trained
+from ops.surface import Function, assert_whole, case, compiled, mask, p, r, together, trained
 from torch import nn
 
 from xir import runtime
+from xir.api import XnnpackPartitioner, to_edge
 
 X, Y = r(3, 4, 5), r(3, 4, 5)
 CONSTANT = p(4, 5)
@@ -45,6 +46,31 @@ def test_binary(name: str) -> None:
         return function(x, y), function(x, y[0, :, :1]), function(x, CONSTANT), function(CONSTANT, y)
 
     assert_whole(model, (X * 3, p(3, 4, 5)))
+
+
+WHOLE_NUMBERS = [1e-10, 0.3, 0.5, 1, 1.75, 7.3, 1e6 + 0.25, 2.0**24, 2.0**24 + 2, 3e10, 6e4, 3e38, math.inf]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("target", ["executorch", "xir"])
+def test_remainders_of_numbers_of_all_sizes(target: Literal["executorch", "xir"], dtype: torch.dtype) -> None:
+    """Quotients by less than 1 overflow, and those by large numbers are too small to be told from 0.
+
+    PyTorch in fp64 is who is right: in fp32 its vectors of numbers overflow, and the rest behind them does not.
+    """
+    numbers = torch.tensor([0.0, *WHOLE_NUMBERS, math.nan])
+    x = torch.cat([numbers, -numbers]).to(dtype)
+    divisors = [0.5, -0.25, 2.0**-20, 1, 4, -4, 2.0**23, 2.0**24, -(2.0**100)]
+
+    def model(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        remainders = [f(x, d) for d in divisors for f in (torch.remainder, torch.fmod)]
+        return (*remainders, *(torch.div(x, d, rounding_mode="floor") for d in divisors))
+
+    exported = torch.export.export(Function(model), (x,))
+    program = to_edge(exported).to_backend(XnnpackPartitioner(target=target)).to_executorch()
+    got = runtime.Runtime.get().load_program(program.buffer).load_method().execute([x])
+    for result, want in zip(got, model(x.double()), strict=True):
+        torch.testing.assert_close(result, want.to(dtype), rtol=2.0**-23, atol=0.0, equal_nan=True)
 
 
 SCALARS = {

@@ -245,6 +245,15 @@ def test_multiplying_by_a_positive_number_is_exact() -> None:
     assert after[1] == before[1]
 
 
+@pytest.mark.parametrize("factor", [1e-39, 1e30, 3e38])
+def test_a_scale_and_its_reciprocal_stay_normal_numbers(factor: float) -> None:
+    program = converted(Calling(lambda m, x: torch.relu(x) * factor), r(2, 3))
+    scales = {parameters_of(node)[0] for node in program.graph.nodes if "quantize_per_tensor" in str(node)}
+    assert len(scales) >= 1
+    assert all(2.0**-126 <= scale <= 2.0**126 for scale in scales)
+    assert torch.equal(program(torch.zeros(2, 3)), torch.zeros(2, 3))
+
+
 def test_the_second_matrix_of_a_product_has_the_zero_point_0() -> None:
     """Also the linear layer that all three come from, or there would be a conversion between them."""
 

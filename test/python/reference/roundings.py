@@ -108,11 +108,14 @@ class StepsInside(TorchDispatchMode):
 
 @cache
 def decompositions() -> dict[Any, Any]:
-    """ATen's operators and what torch makes of each when it exports it; of functions with sums inside, always."""
-    sums = [
-        getattr(torch.ops.aten, name).default for name in ("gelu", "silu", "mish", "softplus", "log_sigmoid_forward")
-    ]
+    """ATen's operators and what torch makes of each when it exports it; of those of `SUMS_INSIDE`, always."""
+    sums = [getattr(torch.ops.aten, name).default for name in SUMS_INSIDE]
     return {**core_aten_decompositions(), **{each: decomposition_table[each] for each in sums}}
+
+
+SUMS_INSIDE = "gelu", "silu", "mish", "softplus", "log_sigmoid_forward", "native_layer_norm", "native_group_norm"
+"""Operators whose results are off by more than their operands' roundings where sums inside them cancel: a mean is a
+rounding off, which a sum of what it is taken from counts as often as there are elements."""
 
 
 def lost_below(dtype: torch.dtype) -> float:

@@ -39,7 +39,9 @@ CALLS = (
     call("edge.dropout", input=tensor(5, 6), p=0.5, train=False),
     # Powers and remainders.
     call("edge.remainder.Scalar", self=tensor(4, 5), other=2),
+    call("edge.remainder.Scalar", self=tensor(4, 5), other=0.5),
     call("edge.fmod.Scalar", self=tensor(4, 5), other=2),
+    call("edge.fmod.Scalar", self=tensor(4, 5), other=0.5),
     call("edge.pow.Tensor_Scalar", self=tensor(2, 3), exponent=65),
     call("edge.pow.Tensor_Scalar", self=tensor(2, 3), exponent=-2.5),
     call("edge.pow.Tensor_Scalar", self=tensor(2, 3), exponent=-0.5),

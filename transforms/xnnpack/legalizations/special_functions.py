@@ -58,7 +58,7 @@ points, whose relative error is 4e-9."""
 
 
 INEXACT_DIVISOR = Refusal(
-    "its divisor {divisor:g} is not a power of 2, so that the quotient rounds",
+    "its divisor {divisor:g} is not a power of 2 from 2^-126 to 2^23, so that quotients round",
     example=call("edge.remainder.Scalar", self=tensor(4), other=3),
 )
 NO_FUNCTION_OF_BASE = Refusal(
@@ -218,21 +218,27 @@ def remainder(op: edge.RemainderScalarOp | edge.FmodScalarOp, b: NodeBuilder) ->
     """self − ⌊self / other⌋·other, rounded towards zero for fmod.
 
     By a power of 2 no step rounds. Other quotients may round up to a whole number, which is wrong by all of `other`;
-    stock ExecuTorch has no node that computes the remainder itself.
+    stock ExecuTorch has no node that computes the remainder itself. By less than 1 the quotient could overflow: numbers
+    from 2²⁴·|other| on have no remainder, and stay at that; those that have none for being infinite are NaN, as they
+    are less themselves.
     """
     value, divisor = argument(b, op.self), in_fp32(op.other)
     if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
         return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
     if not is_power_of_2(divisor):
         raise INEXACT_DIVISOR(divisor=divisor)
-    quotient = scaled(b, value, 1 / divisor)
+    nearer = value
+    if abs(divisor) < 1:
+        bound = abs(divisor) * 2.0**24
+        nearer = b.binary("add", b.clamp(value, -bound, bound), difference(b, value, value))
+    quotient = scaled(b, nearer, 1 / divisor)
     whole = b.unary("floor", quotient) if op.name == "edge.remainder.Scalar" else truncated(b, quotient)
-    return returned(op, b, difference(b, value, scaled(b, whole, divisor)))
+    return returned(op, b, difference(b, nearer, scaled(b, whole, divisor)))
 
 
 def is_power_of_2(number: float) -> bool:
-    """Whether no quotient by a number rounds."""
-    return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5
+    """Whether no quotient of a normal number by this one rounds: the least that fp32 has is 2⁻¹⁴⁹."""
+    return abs(math.frexp(number)[0]) == 0.5 and 2.0**-126 <= abs(number) <= 2.0**23
 
 
 def truncated(b: NodeBuilder, value: SSAValue) -> SSAValue:
