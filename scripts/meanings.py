@@ -17,7 +17,7 @@ from xir.importer.decompositions import OWN
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 from xir.transforms.edge.decompositions import DECOMPOSITIONS
 from xir.transforms.xnnpack.legalizations import OVERRIDES, REMAINDERS, RULES
-from xir.transforms.xnnpack.legalizations.expansion import IN_OWN_TYPE, expansion
+from xir.transforms.xnnpack.legalizations.expansion import expansion
 
 MOST = 10
 """How many overlaps there may be."""
@@ -59,7 +59,7 @@ def page() -> str:
         "holds each to its decomposition.\n\n## Overrides\n\n"
         + table(heads, overridden)
         + "\n## All\n\n"
-        + table(("op", "means", "in a delegate of XNNPACK", "in fp16 computed in fp16, because"), rows())
+        + table(("op", "means", "in a delegate of XNNPACK"), rows())
     )
 
 
@@ -74,7 +74,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             if name in REMAINDERS
             else "the same"
         )
-        yield f"`{name}`", means, here, IN_OWN_TYPE.get(name, "")
+        yield f"`{name}`", means, here
 
 
 def main() -> int:

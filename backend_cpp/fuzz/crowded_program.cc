@@ -49,11 +49,24 @@ enum Part {
   kParts
 };
 
+// What is long, or costs much, and how often it may be shared.
+constexpr Part kPairs[][2] = {
+    {kName, kValues},       {kName, kOperators},  {kName, kFrames},      {kName, kCalls},
+    {kTensors, kValues},    {kTensors, kCalls},   {kNumbers, kValues},   {kReals, kValues},
+    {kFlags, kValues},      {kArguments, kCalls}, {kArguments, kValues}, {kFrames, kCalls},
+    {kMoves, kInputs},      {kTexts, kOrigins},   {kTexts, kHandles},    {kOrigins, kHandles},
+    {kDelegates, kMethods}, {kValues, kMethods},  {kCalls, kMethods},    {kArenas, kMethods},
+};
+
 class CrowdedProgram {
  public:
   // Cost that nobody bounds is mostly that of two parts, each of which has its own bound.
   explicit CrowdedProgram(Draws* draws) : draws_(*draws) {
-    for (uint64_t i = 2 + draws_.Below(2); i > 0; --i) plenty_[draws_.Below(kParts)] = true;
+    if (draws_.OneIn(2)) {
+      for (const Part part : kPairs[draws_.Below(std::size(kPairs))]) plenty_[part] = true;
+    } else {
+      for (uint64_t i = 2 + draws_.Below(2); i > 0; --i) plenty_[draws_.Below(kParts)] = true;
+    }
   }
 
   Blob Build() {

@@ -1,11 +1,12 @@
 """Matrix products and attention."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, mask, r, together, trained
+from ops.surface import assert_computes, assert_whole, case, compiled, mask, r, together, trained
 from torch import nn
 
 ATTENTION = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -157,3 +158,26 @@ BOOLEAN[:, 0] = True
 )  # fmt: skip
 def test_attention(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
     assert_whole(model, inputs)
+
+
+def even(number: float, *shape: int) -> torch.Tensor:
+    """fp16, all the same."""
+    return torch.full(shape, number, dtype=torch.float16)
+
+
+# Each product is ±96,000 or more, beyond fp16, and each result below 50,000.
+SUMS = [
+    case("addmm", partial(torch.addmm, alpha=0.25, beta=0.5), even(-200.0, 4, 5), even(200.0, 4, 6), even(80.0, 6, 5)),
+    case("addmm less", torch.addmm, even(-6e4, 5), even(200.0, 4, 6), even(80.0, 6, 5)),
+    case("addmv", partial(torch.addmv, alpha=0.25), even(-200.0, 4), even(200.0, 4, 6), even(80.0, 6)),
+    case("addbmm", partial(torch.addbmm, alpha=0.25), even(-200.0, 4, 5), even(200.0, 2, 4, 3), even(80.0, 2, 3, 5)),
+    case("baddbmm", partial(torch.baddbmm, alpha=0.25), even(-9.0, 4, 5), even(200.0, 2, 4, 6), even(80.0, 2, 6, 5)),
+    case("linear", F.linear, even(200.0, 4, 6), even(80.0, 5, 6), even(-6e4, 5)),
+    case("addcmul", partial(torch.addcmul, value=0.25), even(-200.0, 4), even(400.0, 4), even(240.0, 4)),
+]
+
+
+@pytest.mark.parametrize(("model", "inputs"), SUMS)
+def test_sums_of_halves_do_not_overflow_on_the_way(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+    assert model(*inputs).isfinite().all()
+    assert_computes(compiled(model, inputs), model, inputs, stock=False)

@@ -137,16 +137,13 @@ class Expansion:
     """What stands for the op's results: results of `ops`, of the same types, or operands of the op."""
 
 
-def expanded(op: edge.EdgeOp, *, in_opmath: bool = True) -> Expansion | None:
-    """What an op means by its decomposition; None if it has none, or none for this call; RefusalError if it says why.
-
-    Without `in_opmath` fp16 and bf16 are computed in as they are.
-    """
+def expanded(op: edge.EdgeOp) -> Expansion | None:
+    """What an op means by its decomposition; None without one for this call. RefusalError may say why there is none."""
     decompose = DECOMPOSITIONS.get(op.name)
     if decompose is None or op.has_run_time_numbers:
         return None
     builder = EdgeBuilder()
-    made = (decompose if in_opmath else getattr(decompose, "__wrapped__", decompose))(op, builder)
+    made = decompose(op, builder)
     if made is None:
         return None
     results = [made] if isinstance(made, SSAValue) else made

@@ -34,12 +34,12 @@ by_expansion(
     edge.UnsafeViewOp,
     quantized=Quantized.MOVES,
 )
-by_expansion(edge.BaddbmmOp, in_own_type="XNNPACK multiplies matrices in fp16")
 by_expansion(
     edge.AdaptiveAvgPool3dOp,
     edge.AdaptiveMaxPool2dOp,
     edge.AvgPool1dOp,
     edge.AvgPool3dOp,
+    edge.BaddbmmOp,
     edge.BatchNormOp,
     edge.Exp2Op,
     edge.GroupNormOp,

@@ -52,21 +52,10 @@ func.func @forward(%x: tensor<4x4xf32>, %i: i64) -> tensor<4xf32> {
 )
 EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", self=tensor(2, 0), mat2=tensor(0, 3)))
 
-IN_OWN_TYPE: dict[str, str] = {}
-"""Edge op name -> why XNNPACK computes it in fp16 where ATen computes in fp32."""
 
-
-def by_expansion(
-    *op_classes: type[edge.EdgeOp], quantized: Quantized | None = None, in_own_type: str | None = None
-) -> None:
-    """Say how composites that XNNPACK computes as the ops that they mean take part in static quantisation.
-
-    `in_own_type` is the reason why fp16 is computed in as it is, though their decomposition computes in fp32
-    (`in_opmath`): conversions cost more than a rounding is worth.
-    """
+def by_expansion(*op_classes: type[edge.EdgeOp], quantized: Quantized | None = None) -> None:
+    """Say how composites that XNNPACK computes as the ops that they mean take part in static quantisation."""
     register_rule(expansion, [op_class.name for op_class in op_classes], quantized=quantized)
-    if in_own_type is not None:
-        IN_OWN_TYPE.update({op_class.name: in_own_type for op_class in op_classes})
 
 
 def lower(op: edge.EdgeOp, b: NodeBuilder) -> Sequence[SSAValue]:
@@ -99,7 +88,7 @@ def expansion(op: edge.EdgeOp, b: NodeBuilder) -> Sequence[SSAValue] | None:
     Rules look at who reads an op's result: whether it is rounded to integers, or its indices are used. So those that
     read the composite's results read its parts' meanwhile.
     """
-    if (meant := expanded(op, in_opmath=op.name not in IN_OWN_TYPE)) is None:
+    if (meant := expanded(op)) is None:
         return None
     parts: set[Operation] = set(meant.ops)
     last = [(old, new) for old, new in zip(op.results, meant.results, strict=True) if new.owner in parts]

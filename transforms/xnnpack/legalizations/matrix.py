@@ -30,7 +30,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     static_name,
 )
 from xir.transforms.xnnpack.legalizations.slicing import FROM_DYNAMIC_END, pad_with
-from xir.transforms.xnnpack.legalizations.special_functions import scaled, widened
+from xir.transforms.xnnpack.legalizations.special_functions import returned, scaled, widened
 
 RANDOM = Refusal(
     "it drops elements at random",
@@ -49,6 +49,8 @@ RANDOM = Refusal(
 def linear(op: edge.LinearOp, b: NodeBuilder) -> SSAValue:
     """input [..., I] times weight [O, I] transposed, plus bias [O]; a weight [I] is one row, which leaves no O."""
     value, weight, bias = op.input, op.weight, op.bias
+    if bias is not None and not is_static(bias):
+        value, weight, bias = summands(b, value, weight, bias)
     if rank_of(weight) == 1:
         row = b.reshape(weight, (1, *b.shape(weight)))
         product = b.node(xnnpack.FullyConnectedOp, [value, row])
@@ -57,7 +59,7 @@ def linear(op: edge.LinearOp, b: NodeBuilder) -> SSAValue:
         return fully_connected(op, b, value, weight, bias, transpose=False)
     else:
         product = fully_connected(op, b, value, weight, None, transpose=False)
-    return product if bias is None else b.binary("add", product, bias)
+    return product if bias is None else returned(op, b, b.binary("add", product, bias))
 
 
 @rule(quantized=Quantized.WEIGHTED)
@@ -68,10 +70,19 @@ def addmm(op: edge.AddmmOp, b: NodeBuilder) -> SSAValue:
         by_column = column_bias(b, bias, b.shape(op.results[0])[-1])
         if by_column is not None:
             return fully_connected(op, b, value, weight, by_column, transpose=True)
-    product = matrix_product(op, b, value, weight)
-    product = scaled(b, product, op.alpha)
+    if op.alpha != 1 or op.beta != 0:
+        value, weight, bias = summands(b, value, weight, bias)
+    product = scaled(b, matrix_product(op, b, value, weight), op.alpha)
     # ATen does not look at the addend where beta is 0.
-    return b.binary("add", product, scaled(b, bias, op.beta)) if op.beta != 0 else product
+    return returned(op, b, b.binary("add", product, scaled(b, bias, op.beta)) if op.beta != 0 else product)
+
+
+def summands(b: NodeBuilder, value: SSAValue, weight: SSAValue, bias: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """What a sum of a product and something else is computed of: fp16 in fp32, as in ATen, since a product may overflow
+    where the sum does not. Products with integers are computed in fp32 by themselves, and stay."""
+    if element_type(value) != f16 or isinstance(weight.owner, Dequantize):
+        return value, weight, bias
+    return widened(b, value), widened(b, weight), widened(b, bias)
 
 
 def column_bias(b: NodeBuilder, bias: SSAValue, columns: int) -> SSAValue | None:

@@ -4,18 +4,20 @@ from typing import Any
 
 import torch
 
-from .registry import decomposes
+from .registry import decomposes, in_opmath
 
 aten = torch.ops.aten
 
 
 @decomposes(aten.addmv.default)
+@in_opmath
 def addmv(self: torch.Tensor, mat: torch.Tensor, vec: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     """beta·self + alpha·(mat × vec)."""
     return _added(self, torch.matmul(mat, vec), beta, alpha)
 
 
 @decomposes(aten.addbmm.default)
+@in_opmath
 def addbmm(
     self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, *, beta: float = 1, alpha: float = 1
 ) -> torch.Tensor:
