@@ -21,7 +21,7 @@ VERSION = "22.1.8"
 SAME, DIFFERENT, ABSENT = "same", "different", "not there"
 
 _NO_BYTECODE = "there is no bytecode: xDSL has none, and text with resources holds all"
-_NO_ACTIONS = "there are no actions; `--mlir-debug-counter` is the part of them that finds a culprit"
+_NO_BREAKPOINTS = "actions are logged and counted, and have no breakpoints"
 _REGEX = "Python's regular expressions"
 
 FLAGS: dict[str, tuple[str, str]] = {
@@ -36,21 +36,21 @@ FLAGS: dict[str, tuple[str, str]] = {
     "list-passes": (DIFFERENT, "with the options and pipelines too"),
     "load-dialect-plugin": (DIFFERENT, "`--load-plugin` loads dialects and passes alike, from Python"),
     "load-pass-plugin": (DIFFERENT, "`--load-plugin` loads dialects and passes alike, from Python"),
-    "log-actions-to": (ABSENT, _NO_ACTIONS),
-    "log-mlir-actions-filter": (ABSENT, _NO_ACTIONS),
+    "log-actions-to": (DIFFERENT, "passes and rewrites, a line each, without threads and breakpoints"),
+    "log-mlir-actions-filter": (ABSENT, "the log is text with locations in it"),
     "mlir-debug-counter": (DIFFERENT, "`<pass>-count=N`: the first N rewrites of a pass; there is no `-skip`"),
     "mlir-diagnostic-verbosity-level": (ABSENT, "a diagnostic is as long as it has to be"),
     "mlir-disable-diagnostic-notes": (ABSENT, "notes are few, and part of the diagnostic"),
     "mlir-disable-threading": (ABSENT, "there is one thread"),
     "mlir-elide-elementsattrs-if-larger": (SAME, ""),
     "mlir-elide-resource-strings-if-larger": (SAME, "on a terminal, resources are omitted anyway"),
-    "mlir-enable-debugger-hook": (ABSENT, _NO_ACTIONS),
+    "mlir-enable-debugger-hook": (ABSENT, _NO_BREAKPOINTS),
     "mlir-generate-reproducer": (ABSENT, "the input and the command line are already a reproducer"),
     "mlir-output-format": (ABSENT, "timings are text"),
     "mlir-pass-pipeline-crash-reproducer": (DIFFERENT, "always local: the failed pass and its input"),
     "mlir-pass-pipeline-local-reproducer": (DIFFERENT, "the same flag, with a file"),
-    "mlir-pass-statistics": (ABSENT, "no pass counts"),
-    "mlir-pass-statistics-display": (ABSENT, "no pass counts"),
+    "mlir-pass-statistics": (DIFFERENT, "rewrites and operations of each pass"),
+    "mlir-pass-statistics-display": (SAME, ""),
     "mlir-pretty-debuginfo": (ABSENT, "`--mlir-print-debuginfo` prints locations in place, without aliases"),
     "mlir-print-debug-counter": (DIFFERENT, "one line for each pass that ran"),
     "mlir-print-debuginfo": (DIFFERENT, "prints locations in place; aliases are read, not written"),
@@ -78,7 +78,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "o": (SAME, "the file appears complete or not at all"),
     "output-split-marker": (DIFFERENT, "the default is the input's marker"),
     "pass-pipeline": (DIFFERENT, "`builtin.module(...)` may be left out; no other op anchors a pipeline"),
-    "profile-actions-to": (ABSENT, _NO_ACTIONS),
+    "profile-actions-to": (ABSENT, "`--mlir-timing` has the passes"),
     "remark-format": (DIFFERENT, "also `json`; no `bitstream`; the default depends on the file's name"),
     "remark-policy": (SAME, ""),
     "remarks-filter": (DIFFERENT, "Python's regular expressions; a format or a file without a filter selects all"),

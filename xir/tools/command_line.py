@@ -21,19 +21,20 @@ class ArgumentParser(argparse.ArgumentParser):
         """The options that arguments stand for."""
         options, unknown = self.parse_known_args(arguments)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self.hint(unknown[0])}")
         return options
 
     def flags(self) -> Iterable[str]:
         """The flags that there are, without dashes."""
         return (flag.lstrip("-") for flag in self._option_string_actions)
 
-    def _hint(self, argument: str) -> str:
+    def hint(self, argument: str) -> str:
+        """What to say of an argument that is unknown; "" for nothing."""
         if not argument.startswith("-"):
             return ""
         import difflib
 
-        close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], [*self.flags()], n=1)
+        close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], [*self.flags()], n=1, cutoff=0.8)
         return f"; did you mean '--{close[0]}'?" if close else ""
 
 

@@ -131,6 +131,9 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     from xir.llm.export import ExportOptions, export
+    from xir.llm.model_path import check_model_path
+
+    check_model_path(options.folder)  # before what takes seconds is imported
 
     source = Path(options.folder).resolve()
     output = options.output or f"{source.stem if source.suffix == '.gguf' else source.name}.pte"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Container, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Container, Generator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -31,6 +31,7 @@ from xir.tools.xir_opt_arguments import (
 from xir.transforms.registry import PASSES, passes_of
 
 if TYPE_CHECKING:
+    from xir.ir.action_log import ActionLog
     from xir.ir.context import XirContext
     from xir.ir.diagnostics import Diagnostic, DiagnosticError
     from xir.ir.ir_printing import IrPrinting
@@ -100,10 +101,11 @@ def _run(options: argparse.Namespace, pass_flags: list[tuple[str, str | None]]) 
     chunks = split_input(text, options.split_input_file) if options.split_input_file else [(text, 0)]
     outputs: list[str] = []
     failed = False
-    for chunk, line_offset in chunks:
-        output, succeeded = _process(chunk, name, line_offset, options, passes, text, remarks)
-        failed |= not succeeded
-        outputs.append(output)
+    with _action_log(options.log_actions_to) as actions:
+        for chunk, line_offset in chunks:
+            output, succeeded = _process(chunk, name, line_offset, options, passes, text, remarks, actions)
+            failed |= not succeeded
+            outputs.append(output)
     if remarks is not None:
         try:
             remarks.write()
@@ -133,6 +135,22 @@ def _read(path: str) -> tuple[str, str]:
         raise UsageError(f"'{path}' is not UTF-8 text: byte {error.start} is no part of a character") from error
 
 
+@contextmanager
+def _action_log(path: str | None) -> Generator[ActionLog | None]:
+    """Where actions are logged: to a file, or with `-` to standard output."""
+    if path is None:
+        yield None
+        return
+    from xir.ir.action_log import ActionLog
+
+    try:
+        file = nullcontext(sys.stdout) if path == "-" else open(path, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from error
+    with file as stream:
+        yield ActionLog(stream)
+
+
 def _write(path: str, text: str) -> None:
     try:
         with atomic_file(path) as file:
@@ -149,6 +167,7 @@ def _process(
     passes: list[XirPass],
     file_text: str,
     remarks: RemarkOutput | None,
+    actions: ActionLog | None,
 ) -> tuple[str, bool]:
     """Compile one chunk of a file: the text to write, and whether all went well (or, when verifying diagnostics, as
     expected).
@@ -160,13 +179,13 @@ def _process(
     if options.verify_diagnostics is None:
         printing = ctx.diagnostics.handler(stream_handler(sys.stderr, {name: file_text}))
         with printing, nullcontext() if remarks is None else remarks.heard(ctx):
-            output = _compile(ctx, text, name, line_offset, options, passes)
+            output = _compile(ctx, text, name, line_offset, options, passes, actions)
         return output or "", output is not None
 
     from xir.ir.expected_diagnostics import check_expectations
 
     with ctx.diagnostics.collect() as diagnostics, nullcontext() if remarks is None else remarks.heard(ctx):
-        output = _compile(ctx, text, name, line_offset, options, passes)
+        output = _compile(ctx, text, name, line_offset, options, passes, actions)
     only_expected = options.verify_diagnostics == "only-expected"
     problems: list[Diagnostic] = check_expectations(text, name, diagnostics, line_offset, only_expected)
     for problem in problems:
@@ -175,7 +194,13 @@ def _process(
 
 
 def _compile(
-    ctx: XirContext, text: str, name: str, line_offset: int, options: argparse.Namespace, passes: list[XirPass]
+    ctx: XirContext,
+    text: str,
+    name: str,
+    line_offset: int,
+    options: argparse.Namespace,
+    passes: list[XirPass],
+    actions: ActionLog | None,
 ) -> str | None:
     """Parse, run, print; None after an error, which went to the context's diagnostics."""
     import time
@@ -194,6 +219,14 @@ def _compile(
     if options.crash_reproducer is not None:
         reproducer = CrashReproducer(Path(options.crash_reproducer))
         reproducer.install(manager)
+    if actions is not None:
+        actions.install(manager)
+    statistics = None
+    if options.mlir_pass_statistics:
+        from xir.ir.pass_statistics import PassStatistics
+
+        statistics = PassStatistics()
+        statistics.install(manager)
     print_options = _print_options(options)
     _ir_printing(options, replace(print_options, resources=options.print_resources)).install(manager)
     try:
@@ -217,6 +250,8 @@ def _compile(
             sys.stderr.write(f"{reproducer.path}: note: xir-opt --run-reproducer repeats the failure with this file\n")
     if options.mlir_print_debug_counter:
         _print_counters(manager, sys.stderr)
+    if statistics is not None:
+        statistics.write(sys.stderr, options.mlir_pass_statistics_display)
     start_of_output = time.perf_counter()
     output = module_to_text(module, ctx, print_options)
     manager.timings.append(("output", time.perf_counter() - start_of_output))

@@ -33,6 +33,11 @@ class PassArgumentParser(ArgumentParser):
 
 
 class _OptParser(PassArgumentParser):
+    def hint(self, argument: str) -> str:
+        """What comes nearest, and where the flags of `mlir-opt` are that do not exist here."""
+        found = super().hint(argument)
+        return found or "; docs/reference/mlir_opt.md says what stands for flags of mlir-opt" * argument.startswith("-")
+
     def format_help(self) -> str:
         return f"{super().format_help()}\n{pass_listing()}"
 
@@ -149,6 +154,16 @@ def argument_parser() -> argparse.ArgumentParser:
         help="print to standard error how many rewrites each pass made",
     )  # fmt: skip
     checks.add_argument("--mlir-timing", action="store_true", help="print the time that each pass takes")
+    checks.add_argument(
+        "--mlir-pass-statistics", action="store_true", help="print how many rewrites and operations each pass made"
+    )
+    checks.add_argument(
+        "--mlir-pass-statistics-display", choices=("list", "pipeline"), default="pipeline",
+        help="print these by name, or in the order of the passes (default: %(default)s)",
+    )  # fmt: skip
+    checks.add_argument(
+        "--log-actions-to", metavar="FILE", help="write each pass and each rewrite to a file as it is done"
+    )
     add_remark_arguments(parser)
     parser.add_argument(
         "--version", action="version", version=f"xir-opt {__version__}", help="print the version, and exit"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xir.llm.errors import LlmError, first_line, required
+from xir.llm.model_path import check_model_path
 from xir.models.torchvision_operators import make_importable
 
 if TYPE_CHECKING:
@@ -40,10 +41,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
     Nothing is taken from elsewhere, and no code that the folder may have is run. LlmError for what it lacks.
     """
     path = Path(folder)
-    if not (path / "config.json").is_file():
-        raise LlmError(
-            f"{path}: no config.json: a folder of Hugging Face's with config.json and .safetensors is expected"
-        )
+    check_model_path(path)
     if not any(path.glob("*.safetensors")):
         raise LlmError(f"{path}: no .safetensors file: weights in other formats are not read")
     transformers = import_transformers()
