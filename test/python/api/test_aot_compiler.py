@@ -457,6 +457,28 @@ def test_errors_are_one_line(
     assert not list(folder.glob("*.pte"))
 
 
+BRANCH = """
+import torch
+
+class Branch(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0: return x
+        return x + 1
+
+def branch(): return Branch(), (torch.rand(2),)
+"""
+
+
+def test_a_branch_on_numbers_is_told_with_its_line(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """torch prints the graph so far, twice; the line of the model is what is needed."""
+    (folder / "mine.py").write_text(BRANCH, encoding="utf-8")
+    assert main(["--model", "mine.py:branch"]) == 1
+    error = capfd.readouterr().err
+    assert error.startswith("xir-aot: error: 'branch' does not export: Could not guard on data-dependent expression")
+    assert f"torch.where, or branch with torch.cond. At {folder}/mine.py:6: if x.sum() > 0: return x\n" in error
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize("package", ["torchvision.models", "transformers"])
 def test_files_that_import_other_packages(folder: Path, package: str) -> None:
     """In a process of its own: torchvision's compiled operators load beside few builds of torch."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+import re
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,14 +87,30 @@ def _export(name: str, made: Made) -> ExportedProgram:
     """Export a model. UsageError if it does not."""
     import torch
 
+    written = io.StringIO()
     try:
-        with _no_logs():
+        with _no_logs(), redirect_stderr(written):
             return torch.export.export(made.model, made.args, made.kwargs, dynamic_shapes=made.dynamic_shapes)
     except Exception as error:
-        first, *rest = str(error).strip().splitlines() or [type(error).__name__]
-        reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
+        graph = str(getattr(error, "partial_fx_graph", ""))  # torch prints it for each of its functions that fails
+        written = io.StringIO(written.getvalue().replace(f"{graph}\n", "") if graph else written.getvalue())
         how = "" if made.dynamic_shapes is None else " with these dynamic shapes"
-        raise UsageError(f"'{name}' does not export{how}: {reason}") from error
+        raise UsageError(f"'{name}' does not export{how}: {_reason(error)}") from error
+    finally:
+        sys.stderr.write(written.getvalue())
+
+
+def _reason(error: Exception) -> str:
+    """What torch says of a model, its conditions included, and the line of the model that it means."""
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    first, *rest = str(error).strip().splitlines() or [type(error).__name__]
+    reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
+    if isinstance(error, GuardOnDataDependentSymNode):
+        reason += " A branch cannot depend on numbers: choose with torch.where, or branch with torch.cond."
+    if found := re.search(r'raised this error:\n *File "(.+)", line (\d+), .*\n *(.+)', str(error)):
+        reason += f" At {found[1]}:{found[2]}: {found[3]}"
+    return reason
 
 
 @contextmanager
