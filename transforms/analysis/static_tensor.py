@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, bf16, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize, Quantize
@@ -255,7 +255,10 @@ def static_operand(value: SSAValue, what: str, ctx: XirContext, *, to_short: boo
     """The tensor that a value is, as `static_tensor`; RefusalError, naming it as `what`, if computed at run time."""
     tensor = static_tensor(value, ctx, to_short=to_short)
     if tensor is None:
-        raise NOT_STATIC(what=what)
+        refused = NOT_STATIC(what=what)
+        if isinstance(value.owner, Operation):
+            refused.hint = None  # what the program computes cannot be a parameter
+        raise refused
     return tensor
 
 

@@ -475,7 +475,7 @@ def test_a_branch_on_numbers_is_told_with_its_line(folder: Path, capfd: pytest.C
     assert main(["--model", "mine.py:branch"]) == 1
     error = capfd.readouterr().err
     assert error.startswith("xir-aot: error: 'branch' does not export: Could not guard on data-dependent expression")
-    assert f"torch.where, or branch with torch.cond. At {folder}/mine.py:6: if x.sum() > 0: return x\n" in error
+    assert f"torch.where, or branch with torch.cond. (at {folder}/mine.py:6: if x.sum() > 0: return x)\n" in error
     assert error.count("\n") == 1
 
 

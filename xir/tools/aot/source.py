@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import io
 import logging
-import re
 import sys
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -108,9 +108,20 @@ def _reason(error: Exception) -> str:
     reason = " ".join([first, *(line.strip(" -") for line in rest if line.startswith("  - "))])
     if isinstance(error, GuardOnDataDependentSymNode):
         reason += " A branch cannot depend on numbers: choose with torch.where, or branch with torch.cond."
-    if found := re.search(r'raised this error:\n *File "(.+)", line (\d+), .*\n *(.+)', str(error)):
-        reason += f" At {found[1]}:{found[2]}: {found[3]}"
-    return reason
+    line = _line_of_model(error)
+    return reason if line is None else f"{reason} (at {line.filename}:{line.lineno}: {line.line})"
+
+
+def _line_of_model(error: Exception) -> traceback.FrameSummary | None:
+    """The last line outside torch that ran when the export failed."""
+    import torch
+
+    folder = Path(torch.__file__).parent
+    frames = traceback.extract_tb(error.__traceback__)
+    torchs = [Path(frame.filename).is_relative_to(folder) for frame in frames]
+    inside = list(zip(frames, torchs, strict=True))[torchs.index(True) :] if any(torchs) else []
+    lines = [frame for frame, is_torchs in inside if not is_torchs and Path(frame.filename).is_file()]
+    return lines[-1] if lines else None
 
 
 @contextmanager
