@@ -49,13 +49,15 @@ enum Part {
   kParts
 };
 
-// What is long, or costs much, and how often it may be shared.
+// What is long, or costs much, and how often it may be shared. Delegates cost most, and are two
+// tables each: of many of them the file has to be long.
 constexpr Part kPairs[][2] = {
-    {kName, kValues},       {kName, kOperators},  {kName, kFrames},      {kName, kCalls},
-    {kTensors, kValues},    {kTensors, kCalls},   {kNumbers, kValues},   {kReals, kValues},
-    {kFlags, kValues},      {kArguments, kCalls}, {kArguments, kValues}, {kFrames, kCalls},
-    {kMoves, kInputs},      {kTexts, kOrigins},   {kTexts, kHandles},    {kOrigins, kHandles},
-    {kDelegates, kMethods}, {kValues, kMethods},  {kCalls, kMethods},    {kArenas, kMethods},
+    {kName, kValues},     {kName, kOperators},  {kName, kFrames},      {kName, kCalls},
+    {kTensors, kValues},  {kTensors, kCalls},   {kNumbers, kValues},   {kReals, kValues},
+    {kFlags, kValues},    {kArguments, kCalls}, {kArguments, kValues}, {kFrames, kCalls},
+    {kMoves, kInputs},    {kTexts, kOrigins},   {kTexts, kHandles},    {kOrigins, kHandles},
+    {kValues, kMethods},  {kCalls, kMethods},   {kArenas, kMethods},   {kDelegates, kNumbers},
+    {kDelegates, kTexts},
 };
 
 class CrowdedProgram {

@@ -43,8 +43,10 @@ constexpr char kEnvironmentVariable[] = "XIR_XNNPACK_LIBRARY";
 constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
 constexpr char kThreadPoolName[] = "libexecutorch_threadpool.so";
 constexpr char kAdvice[] =
-    "install it with `pip install --no-deps executorch==1.5.1`, or set XIR_XNNPACK_LIBRARY (in "
-    "C++, LoadOptions::xnnpack_paths) to libexecutorch_backend_xnnpack.so of that package";
+    "set XIR_XNNPACK_LIBRARY (in C++, LoadOptions::xnnpack_paths) to a library that has it, such "
+    "as "
+    "libexecutorch_backend_xnnpack.so of the Python package (`pip install --no-deps "
+    "executorch==1.5.1`), or build with one (XIR_XNNPACK_ROOT, docs/embedding.md)";
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;
