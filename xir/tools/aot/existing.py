@@ -7,13 +7,15 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
-from xir.tools.aot.arguments import DEFAULT_CPU, add_partitioner_options, partitioner_of
+from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
+from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.results import forms_chosen
 from xir.tools.command_line import ArgumentParser, UsageError
 
@@ -40,6 +42,7 @@ def optimize_file(arguments: Sequence[str]) -> int:
     """The command; the exit code. UsageError or OSError for what the user got wrong."""
     from xir.emitter.errors import FormatError
     from xir.ir.diagnostics import DiagnosticError
+    from xir.lock.errors import BrokenContractError
     from xir.runtime import XirRuntimeError
 
     options = argument_parser().parse_args(arguments)
@@ -49,6 +52,8 @@ def optimize_file(arguments: Sequence[str]) -> int:
         print(f"{options.program}: error: {error}", file=sys.stderr)
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
+    except BrokenContractError as error:
+        tell_broken(error, options.output)
     except XirRuntimeError as error:
         print(f"xir-aot: error: {options.program} does not run on drawn inputs: {error}", file=sys.stderr)
     return 1
@@ -75,6 +80,7 @@ def argument_parser() -> ArgumentParser:
         help="write no file with outputs that differ by more than R of their largest magnitude (default: %(default)s)",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    add_contract_options(parser)
     add_partitioner_options(parser, OPTIONS)
     return parser
 
@@ -84,6 +90,7 @@ def _optimize(options: argparse.Namespace) -> int:
 
     if options.output.suffix != ".pte":
         raise UsageError(f"-o takes a .pte file, got '{options.output}'")
+    contract = contract_of(options)
     partitioner = partitioner_of(options)
     with step(f"Reading {options.program}"):
         old = load(options.program)
@@ -94,12 +101,16 @@ def _optimize(options: argparse.Namespace) -> int:
         attempt = Path(folder) / options.output.name
         for phases in ATTEMPTS:
             with step(f"Optimising {options.program}"):
-                new = old.optimized(partitioner, phases=phases)
+                new = old.optimized(partitioner, phases=phases, remarks=wanted_remarks(contract, None))
                 new.save(attempt)
             found = _compared(options, attempt, old)
             if found.difference <= options.max_difference:
-                os.replace(attempt, options.output)
+                kept = None if contract is None else contract.hold(new)
+                with nullcontext() if kept is None else kept.written():
+                    os.replace(attempt, options.output)
                 _tell(options, before, new, found)
+                for line in () if kept is None else kept.lines():
+                    print(line)
                 return 0
     assert found is not None
     raise UsageError(
