@@ -81,11 +81,14 @@ class Causes:
 
     def _passes(self) -> str:
         """The passes that ran with other options when the lock was written, or that no longer run."""
-        changed = [
-            f"{key[1]} no longer runs" if after is None else f"{key[1]} ran {_options(before)}, now {_options(after)}"
-            for key, before in self.lock.values.items()
-            if key[0] == "pass" and (after := self.facts.values.get(key)) != before
-        ]
+        changed: list[str] = []
+        for key, before in self.lock.values.items():
+            if key[0] != "pass":
+                continue
+            if (after := self.facts.values.get(key)) is None:
+                changed.append(f"{key[1]} no longer runs")
+            elif (old := _options(before)) != (new := _options(after)):
+                changed.append(f"{key[1]} ran {old}, now {new}")
         return "; ".join(changed)
 
     def _outside(self, method: str) -> str:
@@ -127,5 +130,5 @@ class Causes:
 
 def _options(value: str) -> str:
     """The options of a pass, in words."""
-    count, _, options = value.partition(", ")
-    return f"with {options}" if options else "without options" if count == "1" else f"{count} times"
+    options = value.partition(", ")[2]
+    return f"with {options}" if options else "without options"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from xir.lock.facts import Facts
-from xir.lock.kinds import KINDS, SUMS_OF_DELEGATES, Key, Rule, method_of
+from xir.lock.kinds import KINDS, OF_DELEGATES, Key, Rule, method_of
 from xir.lock.layers import Layer
 from xir.lock.lock_file import Lock, key_text, number_of, sorted_keys
 
@@ -75,7 +75,7 @@ def compared(lock: Lock, facts: Facts, explain: Explain) -> list[Change]:
         if before == after or (key[0] != "method" and method_of(key) in gone | new):
             continue
         verdict = _verdict(key, before, after)
-        if key[0] in SUMS_OF_DELEGATES and key[1] in taken_over and None not in (before, after):
+        if verdict is Verdict.WORSE and key[0] in OF_DELEGATES and key[1] in taken_over and after is not None:
             verdict = Verdict.OTHER
         change = Change(key, before, after, verdict, lock.line_for(key))
         if verdict is Verdict.WORSE:

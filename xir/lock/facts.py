@@ -41,13 +41,11 @@ def facts_of(
     program: ExecutorchProgram, profile: CostProfile | None, accuracy: Mapping[str, float], *, weights_apart: bool
 ) -> Facts:
     """The facts of a program, and of its file; with `weights_apart` of the two that it is."""
-    nbytes = _file_bytes(program, program.debug_info, weights_apart)
-    debug_bytes = nbytes - _file_bytes(program, False, weights_apart) if program.debug_info else 0
     # What a file that was read brings along is written again either way.
-    debug_bytes += sum(
-        _data_bytes(op) for op in ops_in(program.module, pte.NamedDataOp) if op.key.data == DEBUG_INFO_KEY
-    )
-    values: dict[Key, str] = {("bytes",): str(nbytes - debug_bytes), ("debug-bytes",): str(debug_bytes)}
+    own = sum(_data_bytes(op) for op in ops_in(program.module, pte.NamedDataOp) if op.key.data == DEBUG_INFO_KEY)
+    stripped = _file_bytes(program, False, weights_apart)
+    written = _file_bytes(program, True, weights_apart) if program.debug_info else stripped
+    values: dict[Key, str] = {("bytes",): str(stripped - own), ("bytes-written",): str(written)}
     places: dict[Key, list[Operation]] = {}
     for name, number in accuracy.items():
         values["accuracy", name] = f"{number:.6g}"
@@ -175,7 +173,9 @@ def line_of(op: Operation) -> str:
     if found is None:
         return ""
     path = shown_path(found.filename.data)
-    return f"{os.path.basename(path) if os.path.isabs(path) else path}:{found.line.data}".replace(",", ";")
+    shown = os.path.basename(path) if os.path.isabs(path) else path
+    plain = "".join(each if each.isprintable() and each != "," else "?" for each in shown)
+    return f"{plain}:{found.line.data}"
 
 
 def _add_delegates(

@@ -39,7 +39,7 @@ KINDS: dict[str, Kind] = {
     "arena": Kind(Rule.MORE, ("method", "arena"), "bytes of an arena, which a host provides"),
     "bytes": Kind(Rule.MORE, (), "of the file and its .ptd, without debug information"),
     "bytes-moved": Kind(Rule.MORE, ("method",), "bytes that nodes of delegates read and write"),
-    "debug-bytes": Kind(Rule.TOLD, (), "of debug information, which has the names of source files"),
+    "bytes-written": Kind(Rule.TOLD, (), "with debug information, which has the names of source files"),
     "delegates": Kind(Rule.MORE, ("method", "backend"), "how many delegates there are"),
     "input": Kind(Rule.SAME, ("method", "index"), "the type of an input"),
     "layer": Kind(Rule.LAYER, ("method", "module", "operator"), "type, form and multiplications of a layer", True),
@@ -57,8 +57,8 @@ KINDS: dict[str, Kind] = {
 }
 """By the name that a fact begins with; docs/lock.md has this table."""
 
-SUMS_OF_DELEGATES = ("bytes-moved", "memory", "microseconds", "multiply-adds", "quantised")
-"""Facts of what delegates compute alone: one that takes over what a kernel did has more of them, and is no worse."""
+OF_DELEGATES = ("bytes-moved", "delegates", "memory", "microseconds", "multiply-adds", "quantised")
+"""Facts of delegates alone: those that take over what kernels did have more of them, and are no worse."""
 
 Key = tuple[str, ...]
 """A fact's kind and its names."""

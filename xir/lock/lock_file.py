@@ -54,7 +54,7 @@ def text_of(facts: Facts) -> str:
 
 def key_text(key: Key) -> str:
     """How a fact is called: its kind and its names, in quotes where they are not plain words."""
-    return " ".join(name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in key)
+    return " ".join(name if _PLAIN.fullmatch(name) else json.dumps(name) for name in key)
 
 
 def _order(key: Key) -> tuple[tuple[tuple[int, str], ...], ...]:

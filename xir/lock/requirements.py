@@ -55,7 +55,7 @@ QUANTITIES: dict[str, Quantity] = {
     "delegates": Quantity(("delegates",), _total, COUNT, "delegates of all methods"),
     "outside": Quantity(("outside",), _total, COUNT, "calls of kernels outside of delegates, of all methods"),
     "quantised": Quantity(("quantised",), _least, SHARE, "layers on integers, of the method with fewest", 0.0, False),
-    "bytes": Quantity(("bytes", "debug-bytes"), _total, SIZE, "the file and its .ptd"),
+    "bytes": Quantity(("bytes-written",), _total, SIZE, "the file and its .ptd"),
     "arena": Quantity(("arena",), _largest, SIZE, "the largest arena"),
     "memory": Quantity(("memory",), _largest, SIZE, "tensors in a delegate, of the method with most"),
     "time": Quantity(("microseconds",), _largest, SPAN, "the longest method's predicted time", None, False),
