@@ -94,20 +94,22 @@ def to_edge(
 def load(path: str | os.PathLike[str]) -> ExecutorchProgram:
     """The program of a `.pte` file, ours or ExecuTorch's, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
 
-    Its ops have the locations that the file tells.
+    Its ops have the locations that the file tells, and nodes without one a name.
 
     The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is not sound.
     """
     from xir.emitter import read
     from xir.emitter.container import map_file
-    from xir.emitter.debug_locations import locate
+    from xir.emitter.debug_locations import locate, name_nodes
     from xir.plugin_loading import load_installed_plugins
 
     load_installed_plugins()
     ctx = XirContext()
     module = read(map_file(os.fspath(path)), ctx)
     locate(module, ctx)
-    return ExecutorchProgram(module, ctx)
+    name_nodes(module)
+    # What debug information the file has is written again; names that it lacks are no part of it.
+    return ExecutorchProgram(module, ctx, debug_info=False)
 
 
 def _imported(

@@ -45,10 +45,16 @@ def facts_of(
     own = sum(_data_bytes(op) for op in ops_in(program.module, pte.NamedDataOp) if op.key.data == DEBUG_INFO_KEY)
     stripped = _file_bytes(program, False, weights_apart)
     written = _file_bytes(program, True, weights_apart) if program.debug_info else stripped
+    found = program_facts(program, profile)
     values: dict[Key, str] = {("bytes",): str(stripped - own), ("bytes-written",): str(written)}
+    values |= {("accuracy", name): f"{number:.6g}" for name, number in accuracy.items()}
+    return Facts({**values, **found.values}, found.places)
+
+
+def program_facts(program: ExecutorchProgram, profile: CostProfile | None) -> Facts:
+    """The facts of a program alone."""
+    values: dict[Key, str] = {}
     places: dict[Key, list[Operation]] = {}
-    for name, number in accuracy.items():
-        values["accuracy", name] = f"{number:.6g}"
     for name, options in _passes(program.passes).items():
         values["pass", name] = ", ".join([str(len(options)), *dict.fromkeys(filter(None, options))])
     for plan in ops_in(program.module, pte.ExecutionPlanOp):

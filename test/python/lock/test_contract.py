@@ -174,3 +174,22 @@ def test_a_lock_that_cannot_be_written_leaves_no_file(folder: Path, monkeypatch:
     with pytest.raises(FileNotFoundError):
         program().save("a.pte", contract=xir.Contract("no/such/a.lock"))
     assert os.listdir() == []
+
+
+def test_layers_of_a_file_that_names_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes of a stock file have names by their kind and place, and what is made of one belongs together."""
+    torch.manual_seed(0)
+    layers = nn.Conv2d(64, 64, 3, padding=1), nn.Conv2d(64, 8, 1)
+    exported = torch.export.export(nn.Sequential(*layers).eval(), (torch.randn(1, 64, 28, 28),))
+    lowered = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner(cpu="any"))
+    lowered.to_executorch(debug_info=False).save("old.pte")
+    command = ["old.pte", "-o", "new.pte", "--no-stock", "--lock", "the.lock"]
+    assert main([*command, "--cpu", "zen4"]) == 0
+    found = [line for line in Path("the.lock").read_text().splitlines() if line.startswith("layer ")]
+    assert len(found) == 2
+    assert re.fullmatch(r"layer forward - conv2d_1 = f32, as F\(4x4\), \d+ multiply-adds", found[0])
+    assert found[1] == "layer forward - conv2d_2 = f32, conv2d, 401408 multiply-adds"
+    capsys.readouterr()
+    assert main([*command, "--cpu", "any"]) == 1
+    error = capsys.readouterr().err
+    assert re.search(r"layer forward - conv2d_1: f32, as F\(4x4\), .* → f32, conv2d, .*; .*winograd-conv2d ran", error)
