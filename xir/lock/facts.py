@@ -71,7 +71,7 @@ def _passes(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
     for text in texts:
         name, _, options = text.partition("{")
         short = re.sub(r"[^\s=,{}]*/", "", options.removesuffix("}"))
-        found.setdefault(name, []).append(short.replace(",", ";"))
+        found.setdefault(name, []).append(_plain(short.replace(",", ";")))
     return found
 
 
@@ -180,8 +180,12 @@ def line_of(op: Operation) -> str:
         return ""
     path = shown_path(found.filename.data)
     shown = os.path.basename(path) if os.path.isabs(path) else path
-    plain = "".join(each if each.isprintable() and each != "," else "?" for each in shown)
-    return f"{plain}:{found.line.data}"
+    return f"{_plain(shown.replace(',', ';'))}:{found.line.data}"
+
+
+def _plain(text: str) -> str:
+    """A text that is one line, and that a file can hold."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _add_delegates(

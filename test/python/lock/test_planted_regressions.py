@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import torch
 
+import xir
 from xir.tools.xir_aot import main
 from xir.transforms import pipelines
 from xir.transforms.pipelines import PIPELINES, Pipeline
@@ -383,6 +385,59 @@ def test_planted(
     )
     assert sorted(os.listdir()) == ["net.py", "the.lock"]
     assert Path("the.lock").read_text() == before
+
+
+@dataclass(frozen=True)
+class PlantedInFile:
+    """A regression of a file that somebody else has made."""
+
+    name: str
+    said: str
+    methods: tuple[str, ...] = ("decode", "encode")
+    length: int = 128
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Of the partitioner that makes it."""
+
+
+PLANTED_IN_FILES = [
+    PlantedInFile("a method gone", r"method encode: 1 input, 1 output → nothing", methods=("decode",)),
+    PlantedInFile("another constant", r"output get_length 0: int 128 → int 64", length=64),
+    PlantedInFile(
+        "an op undelegated",
+        r"outside encode aten::_softmax.out 1: nothing → 1, \S+:\d+",
+        options={"exclude": ("_softmax",)},
+    ),
+    PlantedInFile(
+        "a graph cut in two", r"delegates decode XnnpackBackend: 1 → 2; .*", options={"exclude": ("_softmax",)}
+    ),
+]
+
+
+def file_of(planted: PlantedInFile) -> xir.ExecutorchProgram:
+    """The file before it is made faster."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Softmax(-1), torch.nn.Linear(16, 8)).eval()
+    programs = {name: torch.export.export(model, (torch.randn(1, 8),)) for name in planted.methods}
+    edge = xir.to_edge(programs, constant_methods={"get_length": planted.length})
+    return edge.to_backend(xir.XnnpackPartitioner(**planted.options)).to_executorch()  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("planted", PLANTED_IN_FILES, ids=lambda planted: planted.name)
+def test_planted_in_file(
+    planted: PlantedInFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["old.pte", "-o", "new.pte", "--no-stock", "--lock", "the.lock"]
+    file_of(PlantedInFile("as it was", "")).save("old.pte")
+    assert main(command) == 0
+    before = [Path(name).read_bytes() for name in ("new.pte", "the.lock")]
+    file_of(planted).save("old.pte")
+    capsys.readouterr()
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert re.search(rf"^the\.lock:\d+: error: {planted.said}$", error, re.MULTILINE), error
+    assert [Path(name).read_bytes() for name in ("new.pte", "the.lock")] == before
+    assert sorted(os.listdir()) == ["new.pte", "old.pte", "the.lock"]
 
 
 @pytest.mark.parametrize("name", BUILDS)
