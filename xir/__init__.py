@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from . import runtime
     from .api import EdgeProgram, ExecutorchProgram, PipelinePartitioner, XnnpackPartitioner, load, to_edge
     from .ir.remarks import RemarkFilter
+    from .lock.contract import Contract
+    from .lock.errors import BrokenContractError
     from .quantizer import QuantConfig, XnnpackQuantizer, quantize
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BrokenContractError",
+    "Contract",
     "EdgeProgram",
     "ExecutorchProgram",
     "PipelinePartitioner",
@@ -38,6 +42,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "BrokenContractError": "xir.lock.errors",
+    "Contract": "xir.lock.contract",
     "QuantConfig": "xir.quantizer",
     "RemarkFilter": "xir.ir.remarks",
     "XnnpackQuantizer": "xir.quantizer",

@@ -10,6 +10,7 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
@@ -18,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from xir.dialects.edge import EdgeOp
-from xir.files import atomic_file, atomic_files, weights_path
+from xir.files import atomic_files, weights_path
 from xir.ir.cloning import clone_module
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, Severity
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
+    from xir.lock.contract import Contract, Kept
 
 
 Constant = int | float | str | Sequence[int | float | str]
@@ -92,15 +94,22 @@ def to_edge(
 def load(path: str | os.PathLike[str]) -> ExecutorchProgram:
     """The program of a `.pte` file, ours or ExecuTorch's, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
 
+    Its ops have the locations that the file tells, and nodes without one a name.
+
     The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is not sound.
     """
     from xir.emitter import read
     from xir.emitter.container import map_file
+    from xir.emitter.debug_locations import locate, name_nodes
     from xir.plugin_loading import load_installed_plugins
 
     load_installed_plugins()
     ctx = XirContext()
-    return ExecutorchProgram(read(map_file(os.fspath(path)), ctx), ctx)
+    module = read(map_file(os.fspath(path)), ctx)
+    locate(module, ctx)
+    name_nodes(module)
+    # What debug information the file has is written again; names that it lacks are no part of it.
+    return ExecutorchProgram(module, ctx, debug_info=False)
 
 
 def _imported(
@@ -237,6 +246,8 @@ class EdgeProgram:
         default_factory=dict[str, tuple[int, ...]], repr=False
     )
     """Methods with fixed results."""
+    passes: Sequence[str] = field(default=(), repr=False)
+    """The passes that have run, in `xir-opt`'s notation."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
@@ -256,8 +267,10 @@ class EdgeProgram:
         If XNNPACK refuses a node after fusion or layout, the ops that it was made of stay outside, and the rest is
         delegated again.
         """
-        module, ctx, said = _transform(self.module, self.ctx, partitioner.passes(), numerics, recorder, remarks)
-        return EdgeProgram(module, ctx, (*_still_true(self.remarks, said, module), *said), self.constant_methods)
+        passes = partitioner.passes()
+        module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
+        kept = _still_true(self.remarks, said, module)
+        return EdgeProgram(module, ctx, (*kept, *said), self.constant_methods, (*self.passes, *_texts(passes)))
 
     def cost_report(self, cpu: str) -> CostReport:
         """The delegated program's predicted time on one thread, node by node, without running it.
@@ -287,7 +300,7 @@ class EdgeProgram:
         passes = passes_of("emit")
         module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
         _add_constant_methods(module, self.constant_methods)
-        return ExecutorchProgram(module, ctx, said, debug_info)
+        return ExecutorchProgram(module, ctx, said, debug_info, (*self.passes, *_texts(passes)), self.remarks)
 
 
 @dataclass(frozen=True)
@@ -300,21 +313,32 @@ class ExecutorchProgram:
     """The remarks of passes, such as that ExecuTorch lacks a kernel."""
     debug_info: bool = True
     """Whether the file says where its parts come from."""
+    passes: Sequence[str] = field(default=(), repr=False)
+    """The passes that have run, in `xir-opt`'s notation."""
+    edge_remarks: Sequence[Diagnostic] = field(default=(), repr=False)
+    """The remarks of the program that it was made of, such as why an op was not delegated."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
 
     def optimized(
-        self, partitioner: XnnpackPartitioner, *, phases: str = "optimize,schedule,finish"
+        self,
+        partitioner: XnnpackPartitioner,
+        *,
+        phases: str = "optimize,schedule,finish",
+        remarks: RemarkFilter | None = None,
     ) -> ExecutorchProgram:
         """Run the phases of `delegate` that rewrite XNNPACK's nodes on the delegates that the program has.
 
         Other delegates and kernel calls stay as they are. Only `schedule` moves numbers, by the forms of convolutions
-        that it chooses, within the partitioner's `max_error`. Raises DiagnosticError for what XNNPACK refuses.
+        that it chooses, within the partitioner's `max_error`. `remarks` selects further remarks of passes. Raises
+        DiagnosticError for what XNNPACK refuses.
         """
         passes = partitioner.passes_of(phases)
-        module, ctx, said = _transform(self.module, self.ctx, passes, None, None, None)
-        return ExecutorchProgram(module, ctx, (*self.remarks, *said), self.debug_info)
+        module, ctx, said = _transform(self.module, self.ctx, passes, None, None, remarks)
+        return dataclasses.replace(
+            self, module=module, ctx=ctx, remarks=(*self.remarks, *said), passes=(*self.passes, *_texts(passes))
+        )
 
     @property
     def method_names(self) -> list[str]:
@@ -373,20 +397,31 @@ class ExecutorchProgram:
         known = {name for op in edge.OPS.values() for name in (op.row.out, op.row.schema.qualified_name)}
         return [name for name in self.kernel_names if name not in known]
 
-    def save(self, path: str | os.PathLike[str], *, weights_apart: bool = False) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, weights_apart: bool = False, contract: Contract | None = None
+    ) -> Kept | None:
         """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name next to it.
 
-        Both files appear complete, or neither does; the program appears last. Raises OSError if a file cannot be
-        written, and ValueError if `path` itself ends in `.ptd`.
+        With `contract` the program is held to it first: BrokenContractError if it does not keep it. What differs from
+        the lock is returned, and a lock that is new, or to be updated, is written.
+
+        All files appear complete, or none does. Raises OSError if a file cannot be written,
+        and ValueError if `path` itself ends in `.ptd`.
         """
         if weights_apart and weights_path(path) == Path(path):
             raise ValueError(f"'{os.fspath(path)}' is where the weights go: name the program .pte")
-        if not weights_apart:
-            with atomic_file(os.fspath(path)) as file:
-                self.write_to_file(file)
-            return
-        with atomic_files(weights_path(path), os.fspath(path)) as (weights, file):
-            self.write_to_file(file, weights)
+        kept = None if contract is None else contract.hold(self, weights_apart=weights_apart)
+        paths = [weights_path(path), os.fspath(path)] if weights_apart else [os.fspath(path)]
+        with ExitStack() as stack:
+            if kept is not None:
+                stack.enter_context(kept.written())
+            files = stack.enter_context(atomic_files(*paths))
+            self.write_to_file(files[-1], files[0] if weights_apart else None)
+        return kept
+
+
+def _texts(passes: Sequence[XirPass]) -> Iterator[str]:
+    return map(str, passes)
 
 
 def _add_constant_methods(module: ModuleOp, methods: Mapping[str, Sequence[int | float | str]]) -> None:

@@ -112,8 +112,16 @@ def cost_report(module: ModuleOp, ctx: XirContext, profile: CostProfile) -> Cost
 
 def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCost:
     unknown: Counter[str] = Counter()
-    lines: dict[tuple[object, ...], Line] = {}
     nodes = list(_nodes(function, ctx, unknown))
+    return nodes_cost(function.sym_name.data, nodes, profile, unknown)
+
+
+def nodes_cost(
+    method: str, nodes: Sequence[xnnpack.NodeOp], profile: CostProfile, unknown: Counter[str] | None = None
+) -> MethodCost:
+    """What the nodes of a method take, whose sizes are known. `unknown` has what else it runs."""
+    unknown = Counter(unknown)
+    lines: dict[tuple[object, ...], Line] = {}
     for index, step in enumerate(_timed(list(_steps(nodes)))):
         if step.work is None or not profile.knows(step.work):
             unknown[step.node.name] += 1
@@ -127,7 +135,7 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
         before = lines.get(key, Line(op, 0, 0.0, place, names))
         lines[key] = replace(before, nodes=before.nodes + 1, microseconds=before.microseconds + took / 1e3)
     named = (replace(line, op=f"{line.op}, {line.nodes} nodes") if line.nodes > 1 else line for line in lines.values())
-    return MethodCost(function.sym_name.data, tuple(named), tuple(sorted(unknown.items())), _peak(nodes))
+    return MethodCost(method, tuple(named), tuple(sorted(unknown.items())), peak_of(nodes))
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,7 @@ def _blocks(nodes: Sequence[xnnpack.NodeOp]) -> list[Block]:
     return list(dict.fromkeys(block for node in nodes if (block := node.parent) is not None))
 
 
-def _peak(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
+def peak_of(nodes: Sequence[xnnpack.NodeOp]) -> Peak | None:
     """The node with most bytes alive: tensors are from the node that computes them to the last that reads them.
 
     What a delegate is given is there from its beginning to the last reader, what it yields to its end. A reshaped

@@ -106,7 +106,7 @@ BACKENDS_OWN = ("xir.dialects.xnnpack", "xir.transforms.xnnpack", "xir.emitter.x
 KNOWS_ALL = (
     *(
         f"xir.{name}"
-        for name in ("evaluate", "quantizer", "faults", "plugin", "report", "cost_report", "api", "tuning")
+        for name in ("evaluate", "quantizer", "faults", "plugin", "report", "cost_report", "lock", "api", "tuning")
     ),
     *(f"xir.{name}" for name in ("tuning", "llm", "tools", "aot_compiler")),
 )

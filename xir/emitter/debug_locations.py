@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseIntOrFPElementsAttr, IntegerAttr, LocationAttr, ModuleOp
 
 from xir.dialects.pte import ExecutionPlanOp, InstructionOp, ProgramOp
 from xir.emitter.codec import Tree, decode
@@ -29,6 +30,22 @@ def locate(module: ModuleOp, ctx: XirContext) -> None:
         handles, plans = _debug_info(program, ctx)
         for index, plan in enumerate(program.plans):
             _locate_plan(plan, handles, plans[index] if index < len(plans) else ())
+
+
+def name_nodes(module: ModuleOp) -> None:
+    """Give nodes that no debug information tells of a name, by their kind and place: "conv2d_3" is the third.
+
+    What passes make of a node is then known to belong together.
+    """
+    for program in module.body.block.ops:
+        for plan in program.plans if isinstance(program, ProgramOp) else ():
+            counts: Counter[str] = Counter()
+            for delegate in plan.delegates:
+                for op in () if delegate.graph is None else delegate.graph.block.ops:
+                    kind = op.name.partition(".")[2]
+                    counts[kind] += 1
+                    if op.location == UNKNOWN_LOC:
+                        op.location = name_location(f"{kind}_{counts[kind]}")
 
 
 def _locate_plan(plan: ExecutionPlanOp, handles: Sequence[LocationAttr], instructions: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
 from xir.runtime.program import Method, MethodMetadata, Runtime, ValueInfo
+from xir.runtime.stock_results import StockError, stock_results
 
 CALLS = 3
-"""Calls of each method: what buffers keep from one shows in the next."""
+"""Calls of each method on drawn inputs: what buffers keep from one shows in the next."""
 
 INDICES = (8, 1)
 """Integers of 16 bits and more are drawn from 0 to below these, one bound after the other where that is out of range:
@@ -25,6 +26,21 @@ TIMED = 7
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of a method."""
+
+    method: str
+    inputs: Sequence[Any]
+    where: str
+    """What messages call it: "call 2", or "call 1 of inputs.npz"."""
+    is_drawn: bool = False
+
+
+class NotRunError(Exception):
+    """A file does not run on inputs that it was to be compared on; the text names them."""
+
+
+@dataclass(frozen=True)
 class Sameness:
     """How far the results of a file are from another's."""
 
@@ -32,41 +48,111 @@ class Sameness:
     """The largest one, relative to the largest magnitude of its output; NaN where one of both has NaN alone."""
     where: str
     """The output that it is of: "output 1 of 'forward' in call 2"; "" without any."""
-    ratio: float
-    """The file's time for all methods, in times of the other one's; medians of alternating calls on one thread."""
+    before: float
+    """Seconds that the other file takes for all methods: medians of alternating calls on one thread."""
+    after: float
+    """And the file."""
+    without_stock: str | None = None
+    """Why stock ExecuTorch's runtime has not compared them as well; None if it has."""
+    refusal: str | None = None
+    """What keeps stock ExecuTorch's runtime from running the file, though it runs the other one."""
+
+    @property
+    def ratio(self) -> float:
+        """The file's time, in times of the other one's."""
+        return self.after / self.before if self.before else 1.0
 
 
-def sameness(before: Path, after: Path, methods: Sequence[str], data: Sequence[Path] = ()) -> Sameness:
-    """Run the methods of two files on drawn inputs. `data` are the `.ptd` files of both.
+def calls_of(path: Path, methods: Sequence[str], data: Sequence[Path] = (), given: Sequence[Call] = ()) -> list[Call]:
+    """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method.
 
-    XirRuntimeError if a file does not run, the older one on no inputs that are drawn.
+    A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none.
     """
-    files = [Runtime.get().load_program(path, data=data, threads=1) for path in (before, after)]
-    worst, where, spent_old, spent_new = 0.0, "", 0.0, 0.0
+    calls: list[Call] = []
     for name in methods:
-        old, new = (file.load_method(name) for file in files)
-        inputs, results = first_results(old)
-        for call in range(CALLS):
-            found = difference(new.execute(inputs), results)
-            if not found.difference <= worst:
-                worst, where = found.difference, f"{found.where} of '{name}' in call {call + 1}"
-            if call < CALLS - 1:
-                results = old.execute(inputs)
-        seconds = timed(old, new, inputs)
-        spent_old, spent_new = spent_old + seconds[0], spent_new + seconds[1]
-    return Sameness(worst, where, spent_new / spent_old if spent_old else 1.0)
+        own = [call for call in given if call.method == name]
+        try:
+            inputs = _inputs_that_run(path, name, data)
+        except XirRuntimeError as error:
+            if not own:
+                raise NotRunError(f"'{name}' on drawn inputs: {error}") from error
+            calls += own
+            continue
+        calls += [*own, *(Call(name, inputs, f"call {number}", True) for number in range(1, CALLS + 1))]
+    return calls
 
 
-def first_results(method: Method) -> tuple[list[Any], list[Any]]:
-    """Inputs that a method takes, and its first results. XirRuntimeError if it takes none that are drawn."""
+def sameness(
+    before: Path, after: Path, calls: Sequence[Call], data: Sequence[Path] = (), *, in_stock: bool = True
+) -> Sameness:
+    """Run two files on the same calls. `data` are the `.ptd` files of both.
+
+    With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
+    run.
+    """
+    results = [list(_results(path, calls, data)) for path in (before, after)]
+    worst, where = _farthest(calls, *results)
+    spent = _timed_files(before, after, calls, data)
+    without_stock = refusal = None
+    if not in_stock:
+        without_stock = "it was not asked to"
+    else:
+        try:
+            found = stock_results((before, after), data, [(call.method, call.inputs) for call in calls])
+        except StockError as error:
+            if error.index == 0:
+                without_stock = str(error)
+            else:
+                refusal = str(error)
+        else:
+            apart, at = _farthest(calls, *found)
+            if not apart <= worst:
+                worst, where = apart, f"{at} in stock ExecuTorch"
+    return Sameness(worst, where, *spent, without_stock, refusal)
+
+
+def _farthest(calls: Sequence[Call], old: Sequence[Any], new: Sequence[Any]) -> tuple[float, str]:
+    """The largest difference of results, and what it is of."""
+    worst, where = 0.0, ""
+    for call, expected, results in zip(calls, old, new, strict=True):
+        found = difference(results, expected)
+        if not found.difference <= worst:
+            worst, where = found.difference, f"{found.where} of '{call.method}' in {call.where}"
+    return worst, where
+
+
+def _results(path: Path, calls: Sequence[Call], data: Sequence[Path]) -> Iterator[list[Any]]:
+    """The results of a file's calls. NotRunError for one that fails."""
+    program = Runtime.get().load_program(path, data=data, threads=1)
+    methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
+    for call in calls:
+        try:
+            yield methods[call.method].execute(call.inputs)
+        except (XirRuntimeError, TypeError, ValueError) as error:
+            raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
+
+
+def _timed_files(before: Path, after: Path, calls: Sequence[Call], data: Sequence[Path]) -> tuple[float, float]:
+    """Median seconds of both files, each method once, on the first of its calls."""
+    old_file, new_file = (Runtime.get().load_program(path, data=data, threads=1) for path in (before, after))
+    first = {call.method: list(call.inputs) for call in reversed(calls)}
+    seconds = [timed(old_file.load_method(name), new_file.load_method(name), inputs) for name, inputs in first.items()]
+    return sum(old for old, _ in seconds), sum(new for _, new in seconds)
+
+
+def _inputs_that_run(path: Path, name: str, data: Sequence[Path]) -> list[Any]:
+    """Drawn inputs that a method takes. XirRuntimeError if it takes none that are drawn."""
+    method = Runtime.get().load_program(path, data=data, threads=1).load_method(name)
     for most in INDICES[:-1]:
         inputs = drawn_inputs(method.metadata, most)
         try:
-            return inputs, method.execute(inputs)
+            method.execute(inputs)
         except XirRuntimeError:
             continue
+        return inputs
     inputs = drawn_inputs(method.metadata, INDICES[-1])
-    return inputs, method.execute(inputs)
+    method.execute(inputs)
+    return inputs
 
 
 def drawn_inputs(metadata: MethodMetadata, most: int) -> list[Any]:

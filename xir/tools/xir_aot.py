@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, DTYPES, parse_arguments, partitioners_of
+from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
@@ -79,13 +80,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
+    from xir.lock.errors import BrokenContractError
 
+    path = options.output_dir
     quality: QuantReport | None = None
     profile = _profile(options)
     exploration = Exploration.of(options, profile)
     remarks = _remark_output(options)
-    wanted = None if remarks is None else remarks.filter
     try:
+        contract = contract_of(options)
+        wanted = wanted_remarks(contract, None if remarks is None else remarks.filter)
         name, program = load(options)
         exact = program
         if options.quantize is not None:
@@ -108,7 +112,11 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         variant = "xnnpack" if options.delegate else "portable"
         precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
-        with step(f"Writing {path}"):
+        kept = None
+        if contract is not None:
+            contract = contract if quality is None else contract.with_accuracy(quality.metric)
+            kept = contract.hold(executorch, weights_apart=options.weights_apart)
+        with step(f"Writing {path}"), nullcontext() if kept is None else kept.written():
             path.parent.mkdir(parents=True, exist_ok=True)
             executorch.save(path, weights_apart=options.weights_apart)
         if exploration is not None:
@@ -119,6 +127,9 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             _tell_next_step(error, options, partitioners)
         if exploration is not None:
             exploration.write_unfinished(error.diagnostic)
+        return 1
+    except BrokenContractError as error:
+        tell_broken(error, path)
         return 1
     except AlreadyReportedError:
         return 1
@@ -132,6 +143,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     if options.delegate:
         lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
     lines += [f"{path}: {fact}" for fact in facts if fact]
+    lines += [] if kept is None else kept.lines()
     print_results(options, edge, executorch, lines, quality, remarks)
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):

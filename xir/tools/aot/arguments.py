@@ -115,6 +115,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         "simplify,my-pass{option=2}",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    add_contract_options(parser)
     add_remark_arguments(parser)
     add_quantization_options(parser, with_reports=True)
     delegation = parser.add_argument_group("delegation", "Which ops --delegate takes. Lists are separated by commas.")
@@ -153,6 +154,24 @@ def add_partitioner_options(group: Any, names: Sequence[str] | None = None) -> N
             group.add_argument("--cpu", metavar="CPU", action=_CpuAction, help=said)
         else:
             group.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
+
+
+def add_contract_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a build is held to."""
+    group = parser.add_argument_group("contract", "What the file has to be, else nothing is written; docs/lock.md.")
+    group.add_argument(
+        "--lock",
+        metavar="FILE",
+        type=Path,
+        help="a text of what the file is: delegates, kernels outside, layers, bytes, memory, accuracy with --metric, "
+        "predicted time where --cpu is one processor. Written if it is not there; else fail where the file is worse",
+    )
+    group.add_argument("--update-lock", action="store_true", help="write the file of --lock anew, whatever it says")
+    group.add_argument(
+        "--require",
+        metavar="BOUNDS",
+        help="fail unless bounds hold, separated by commas: 'delegates=1, outside=0, quantised>=95%%, bytes<=4MB'",
+    )
 
 
 DEFAULT_CPU = "generic"

@@ -7,19 +7,22 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
-from xir.tools.aot.arguments import DEFAULT_CPU, add_partitioner_options, partitioner_of
+from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
+from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
+from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
-    from xir.runtime.same_results import Sameness
+    from xir.runtime.same_results import Call, Sameness
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
@@ -40,7 +43,9 @@ def optimize_file(arguments: Sequence[str]) -> int:
     """The command; the exit code. UsageError or OSError for what the user got wrong."""
     from xir.emitter.errors import FormatError
     from xir.ir.diagnostics import DiagnosticError
+    from xir.lock.errors import BrokenContractError
     from xir.runtime import XirRuntimeError
+    from xir.runtime.same_results import NotRunError
 
     options = argument_parser().parse_args(arguments)
     try:
@@ -49,8 +54,10 @@ def optimize_file(arguments: Sequence[str]) -> int:
         print(f"{options.program}: error: {error}", file=sys.stderr)
     except DiagnosticError as error:
         print(error.diagnostic, file=sys.stderr)
-    except XirRuntimeError as error:
-        print(f"xir-aot: error: {options.program} does not run on drawn inputs: {error}", file=sys.stderr)
+    except BrokenContractError as error:
+        tell_broken(error, options.output)
+    except (XirRuntimeError, NotRunError) as error:
+        print(f"xir-aot: error: {options.program} does not run: {error}", file=sys.stderr)
     return 1
 
 
@@ -74,19 +81,39 @@ def argument_parser() -> ArgumentParser:
         default=MOST_DIFFERENT,
         help="write no file with outputs that differ by more than R of their largest magnitude (default: %(default)s)",
     )
+    parser.add_argument(
+        "--inputs",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="compare on these inputs as well: an .npz file of arrays, or a .pt file with a list of inputs, a list of "
+        "such lists for calls one after the other, or a dict of these by method; repeat",
+    )
+    parser.add_argument(
+        "--stock",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="compare in stock ExecuTorch's runtime as well, where it is installed (default: yes)",
+    )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
+    add_contract_options(parser)
     add_partitioner_options(parser, OPTIONS)
     return parser
 
 
 def _optimize(options: argparse.Namespace) -> int:
     from xir.api import load
+    from xir.runtime.same_results import calls_of
 
     if options.output.suffix != ".pte":
         raise UsageError(f"-o takes a .pte file, got '{options.output}'")
+    contract = contract_of(options)
     partitioner = partitioner_of(options)
     with step(f"Reading {options.program}"):
         old = load(options.program)
+    given = given_calls(options.inputs, old.method_names)
+    calls = calls_of(options.program, old.method_names, options.data, given)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     before = options.program.stat().st_size
     found: Sameness | None = None
@@ -94,36 +121,69 @@ def _optimize(options: argparse.Namespace) -> int:
         attempt = Path(folder) / options.output.name
         for phases in ATTEMPTS:
             with step(f"Optimising {options.program}"):
-                new = old.optimized(partitioner, phases=phases)
+                new = old.optimized(partitioner, phases=phases, remarks=wanted_remarks(contract, None))
                 new.save(attempt)
-            found = _compared(options, attempt, old)
-            if found.difference <= options.max_difference:
-                os.replace(attempt, options.output)
-                _tell(options, before, new, found)
+            found = _compared(options, attempt, calls)
+            if found.refusal is None and found.difference <= options.max_difference:
+                kept = None if contract is None else contract.hold(new)
+                with nullcontext() if kept is None else kept.written():
+                    os.replace(attempt, options.output)
+                _tell(options, (old, new), (before, options.output.stat().st_size), found, calls)
+                for line in () if kept is None else kept.lines():
+                    print(line)
                 return 0
     assert found is not None
+    if found.refusal is not None:
+        raise UsageError(
+            f"{options.program}: stock ExecuTorch runs it, and would not run the new file: {found.refusal}: nothing is "
+            "written"
+        )
     raise UsageError(
         f"{options.program}: {found.where} would differ by {found.difference:.1e} of its largest magnitude, where "
         f"{options.max_difference:g} is allowed (--max-difference): nothing is written"
     )
 
 
-def _compared(options: argparse.Namespace, attempt: Path, old: ExecutorchProgram) -> Sameness:
+def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[Call]) -> Sameness:
     from xir.runtime.same_results import sameness
 
     with step("Comparing both files"):
-        return sameness(options.program, attempt, old.method_names, options.data)
+        return sameness(options.program, attempt, calls, options.data, in_stock=options.stock)
 
 
-def _tell(options: argparse.Namespace, before: int, new: ExecutorchProgram, found: Sameness) -> None:
-    """`before` is the size of the file that was read, which may be the one that is written."""
-    forms = forms_chosen(new.remarks, options.cpu or DEFAULT_CPU)
-    if forms:
+def _tell(
+    options: argparse.Namespace,
+    programs: tuple[ExecutorchProgram, ExecutorchProgram],
+    sizes: tuple[int, int],
+    found: Sameness,
+    calls: Sequence[Call],
+) -> None:
+    """Print what was chosen, both files beside each other, and how near they are. The sizes are of before and after:
+    the file that was read may be the one that is written."""
+    from xir.tools.aot.before_after import before_and_after
+
+    cpu = options.cpu or DEFAULT_CPU
+    new = programs[1]
+    if forms := forms_chosen(new.remarks, cpu):
         print(forms)
-    after = size_text(options.output.stat().st_size)
     kernels = len(new.kernel_names)
     outside = f"{kernels} kernel{'' if kernels == 1 else 's'} outside"
     delegates = f"{new.num_delegates} delegate{'' if new.num_delegates == 1 else 's'}"
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
-    print(f"{options.output}: {after} for {size_text(before)}, {delegates}, {outside}")
-    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on drawn inputs")
+    before, after = map(size_text, sizes)
+    print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
+    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
+    if found.without_stock is None:
+        print(f"{options.output}: compared in xir's runtime and in stock ExecuTorch's")
+    elif options.stock:
+        print(f"{options.output}: compared in xir's runtime alone; stock ExecuTorch's: {found.without_stock}")
+    for line in before_and_after(programs, sizes, found, cpu):
+        print(f"    {line}".rstrip())
+
+
+def _inputs(calls: Sequence[Call]) -> str:
+    """What both files were compared on."""
+    given = sum(not call.is_drawn for call in calls)
+    kinds = ["drawn inputs"] if given < len(calls) else []
+    kinds += [f"{given} call{'' if given == 1 else 's'} of --inputs"] if given else []
+    return " and ".join(kinds)

@@ -92,13 +92,16 @@ def print_remarks(options: argparse.Namespace, said: Sequence[Diagnostic], remar
     from xir.ir.remarks import Remark
     from xir.report import SUMMED_UP
 
+    chosen = [] if remarks is None else remarks.chosen(said)
     if remarks is not None:
-        chosen = remarks.chosen(said)
         for remark in chosen if remarks.prints else ():
             print(printed(remark), file=sys.stderr)
         remarks.remarks += chosen
         remarks.write()
     for diagnostic in said:
+        # A lock asks for remarks as well, and tells what it needs of them.
+        if type(diagnostic) is Remark and (remarks is None or diagnostic not in chosen):
+            continue
         if options.verbose or not isinstance(diagnostic, SUMMED_UP if remarks is None else Remark):
             print(diagnostic, file=sys.stderr)
 

@@ -1,0 +1,177 @@
+"""What `xir-aot model.pte -o better.pte` compares before it writes, on what inputs and where, and what it tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import xir
+from xir.runtime import same_results, stock_results
+from xir.tools.xir_aot import main
+
+
+class Of(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+X = torch.randn(2, 4)
+
+
+def program(function: Callable[[Tensor], Tensor], names: tuple[str, ...] = ("forward",)) -> xir.ExecutorchProgram:
+    exported = {name: torch.export.export(Of(function), (X,)) for name in names}
+    return xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    program(torch.relu).save("old.pte")
+    return tmp_path
+
+
+def becomes(monkeypatch: pytest.MonkeyPatch, function: Callable[[Tensor], Tensor]) -> None:
+    """Let the old file become another one, in place of a pass that is wrong."""
+    other = program(function)
+    monkeypatch.setattr(xir.ExecutorchProgram, "optimized", lambda *_args, **_options: other)
+
+
+def test_the_table_and_both_runtimes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("one.npz", x=X.numpy())
+    torch.save([(X,), (2 * X,)], "two.pt")
+    torch.save({"forward": X}, "named.pt")
+    given = ["--inputs", "one.npz", "--inputs", "two.pt", "--inputs", "named.pt"]
+    assert main(["old.pte", "-o", "new.pte", *given, "--cpu", "zen4"]) == 0
+    out = capsys.readouterr().out
+    assert "both on drawn inputs and 4 calls of --inputs\n" in out
+    assert "new.pte: compared in xir's runtime and in stock ExecuTorch's\n" in out
+    rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.startswith("    ")]
+    assert rows[0] == ["before", "after"]
+    assert [row[0] for row in rows[1:]] == [
+        "bytes",
+        "delegates",
+        "kernel calls outside",
+        "arenas",
+        "tensors in a delegate",
+        "predicted, AMD EPYC, Zen 4",
+        "measured, one thread",
+    ]
+    assert rows[2:4] == [["delegates", "1", "1"], ["kernel calls outside", "0", "0"]]
+
+
+def test_inputs_of_the_user_find_what_drawn_ones_do_not(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    becomes(monkeypatch, lambda x: torch.clamp(x, 0, 100))
+    assert main(["old.pte", "-o", "new.pte", "--no-stock"]) == 0
+    Path("new.pte").unlink()
+    torch.save([[X], [torch.full((2, 4), 200.0)]], "large.pt")
+    assert main(["old.pte", "-o", "new.pte", "--no-stock", "--inputs", "large.pt"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "xir-aot: error: old.pte: outputs of 'forward' in call 2 of large.pt would differ by 5.0e-01"
+    )
+    assert error.count("\n") == 1
+    assert not Path("new.pte").exists()
+
+
+def test_a_file_that_stock_would_refuse_is_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    becomes(monkeypatch, lambda x: torch.relu(x) + torch.erfinv(0 * x))
+    assert main(["old.pte", "-o", "new.pte"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("xir-aot: error: old.pte: stock ExecuTorch runs it, and would not run the new file: ")
+    assert error.endswith(": nothing is written\n")
+    assert not Path("new.pte").exists()
+    assert main(["old.pte", "-o", "new.pte", "--no-stock"]) == 0
+
+
+def test_results_in_stock_count(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(files: object, data: object, calls: stock_results.Calls) -> list[list[list[Tensor]]]:
+        return [[[X] for _ in calls], [[X + 1] for _ in calls]]
+
+    monkeypatch.setattr(same_results, "stock_results", other)
+    assert main(["old.pte", "-o", "new.pte"]) == 1
+    assert "outputs of 'forward' in call 1 in stock ExecuTorch would differ by" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", ["not installed", "old file"])
+def test_without_stock(
+    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if case == "not installed":
+        monkeypatch.setattr(stock_results, "is_installed", lambda: False)
+        reason = "it is not installed"
+    else:
+        program(lambda x: torch.relu(torch.erfinv(0 * x))).save("old.pte")
+        reason = ".+"
+    assert main(["old.pte", "-o", "new.pte"]) == 0
+    assert re.search(
+        rf"^new.pte: compared in xir's runtime alone; stock ExecuTorch's: {reason}$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
+
+
+def test_a_method_that_runs_on_no_drawn_inputs(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
+    assert main(["old.pte", "-o", "new.pte"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("xir-aot: error: old.pte does not run: 'forward' on drawn inputs: ")
+    torch.save(X, "x.pt")
+    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
+    assert "both on 1 call of --inputs\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("none.pt", None, "[Errno 2] No such file or directory: 'none.pt'"),
+        ("x.txt", b"x", "--inputs takes .npz and .pt files, got 'x.txt'"),
+        ("junk.pt", b"zz", "--inputs: junk.pt is no .pt file of tensors alone: write one with torch.save"),
+        ("junk.npz", b"zz", "--inputs: junk.npz is no .npz file of tensors: write one with numpy.savez"),
+        ("cut.npz", b"PK\3\4zz", "--inputs: cut.npz is no .npz file of tensors: write one with numpy.savez"),
+        ("empty.pt", {}, "--inputs: empty.pt has no call"),
+        ("other.pt", {"other": X}, "--inputs: other.pt is for 'other', and the program has forward"),
+        ("shape.pt", torch.zeros(3), "old.pte does not run: 'forward' in call 1 of shape.pt: input 0 has shape [2, 4]"),
+        ("many.pt", [X, X], "old.pte does not run: 'forward' in call 1 of many.pt: method 'forward' takes 1 inputs"),
+        ("what.pt", [["text"]], "old.pte does not run: 'forward' in call 1 of what.pt: "),
+    ],
+)
+def test_bad_inputs(folder: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, message: str) -> None:
+    if isinstance(value, bytes):
+        Path(name).write_bytes(value)
+    elif value is not None:
+        torch.save(value, name)
+    assert main(["old.pte", "-o", "new.pte", "--inputs", name]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"xir-aot: error: {message}")
+    assert error.count("\n") == 1
+    assert not Path("new.pte").exists()
+
+
+def test_inputs_without_a_name_of_several_methods(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(torch.relu, ("encode", "decode")).save("old.pte")
+    torch.save(X, "x.pt")
+    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 1
+    assert "x.pt does not say for which of encode, decode it is" in capsys.readouterr().err
+    torch.save({"decode": X}, "x.pt")
+    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
+    assert "drawn inputs and 1 call of --inputs" in capsys.readouterr().out

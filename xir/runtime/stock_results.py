@@ -1,0 +1,84 @@
+"""What `.pte` files compute in stock ExecuTorch's runtime, in a process of its own: that one logs what it likes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Calls = Sequence[tuple[str, Sequence[Any]]]
+"""The method and the inputs of each."""
+
+
+class StockError(Exception):
+    """Stock ExecuTorch does not run a file."""
+
+    def __init__(self, index: int, message: str):
+        super().__init__(message)
+        self.index = index
+        """Of the file; 0 if none runs because of it."""
+
+
+def is_installed() -> bool:
+    """Whether there is a runtime of ExecuTorch's in Python."""
+    try:
+        return importlib.util.find_spec("executorch.extension.pybindings.portable_lib") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> list[list[list[Any]]]:
+    """The results of each call, of each file, which runs all calls one after the other. `data` is a `.ptd` file of all.
+
+    StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs.
+    """
+    import torch
+
+    if not is_installed():
+        raise StockError(0, "it is not installed")
+    if len(data) > 1:
+        raise StockError(0, f"it takes one file of weights, and {len(data)} were given")
+    with tempfile.TemporaryDirectory(prefix="xir-stock-") as folder:
+        given, made, failed = (Path(folder) / name for name in ("calls.pt", "results.pt", "error.json"))
+        torch.save([(method, list(inputs)) for method, inputs in calls], given)
+        names = [*map(str, files), "--", *map(str, data)]
+        command = [sys.executable, "-P", "-m", __name__, str(given), str(made), str(failed), *names]
+        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if failed.exists():
+            error = json.loads(failed.read_text())
+            raise StockError(error["file"], error["message"])
+        if ended.returncode != 0:
+            last = (ended.stderr.strip().splitlines() or [""])[-1]
+            raise StockError(0, f"its process ended with exit code {ended.returncode}: {last}")
+        return torch.load(made, weights_only=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The process: files of calls, of results and of an error, then programs, `--` and their weights."""
+    import torch
+    from executorch.extension.pybindings import portable_lib
+
+    given, made, failed, *files = arguments
+    end = files.index("--")
+    programs, data = files[:end], files[end + 1 :]
+    calls: Calls = torch.load(given, weights_only=True)
+    results: list[list[list[Any]]] = []
+    for index, program in enumerate(programs):
+        try:
+            module = portable_lib._load_for_executorch(program, *data)  # pyright: ignore[reportPrivateUsage]
+            results.append([list(module.run_method(method, inputs)) for method, inputs in calls])
+        except Exception as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            Path(failed).write_text(json.dumps({"file": index, "message": first}))
+            return 0
+    torch.save(results, made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
