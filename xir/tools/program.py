@@ -78,7 +78,7 @@ def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, Xi
     from xir.tools.aot.source import load as load_program
 
     flags = [*source, *source_flags(options), *quantization_flags(options)]
-    arguments = parse_arguments([*flags, "-d", "--verify-numerics"])
+    arguments = parse_arguments([*flags, "--verify-numerics"])
     _, program = load_program(arguments)
     if arguments.quantize is not None:
         program, _ = quantize_program(arguments, program)

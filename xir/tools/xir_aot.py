@@ -50,14 +50,15 @@ NOISE_MARGIN = 3.0
 another order move some integers by one step."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
+def main(argv: Sequence[str] | None = None, *, delegate: bool = True) -> int:
+    """Run with the arguments (default: the process's), which need not say whether to `delegate`. Returns the exit code:
+    1 on error, 70 on a bug."""
     try:
         load_installed_plugins()
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)
         if is_existing(arguments):
             return optimize_file(arguments)
-        options = parse_arguments(arguments)
+        options = parse_arguments(arguments, delegate=delegate)
         return _compile(options, partitioners_of(options))
     except (UsageError, ModelError, PluginError, OSError) as error:
         print(f"xir-aot: error: {error}", file=sys.stderr)

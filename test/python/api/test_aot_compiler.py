@@ -12,6 +12,7 @@ import pytest
 import torch
 from reference.runtimes import load_stock
 
+from xir.aot_compiler import main as as_in_executorch
 from xir.runtime import Runtime
 from xir.runtime.agreement import Agreement
 from xir.tools.xir_aot import main
@@ -124,14 +125,17 @@ def test_the_next_command_is_for_the_same_program(folder: Path, capsys: pytest.C
 
 def test_an_exported_program_tested(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), "relu.pt2")
-    assert main(["--pt2", "relu.pt2", "-t"]) == 0
+    assert main(["--pt2", "relu.pt2", "--no-delegate", "-t"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "relu_portable_fp32.pte: outputs are PyTorch's exactly"
 
 
 def test_without_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--model_name", "add", "--print"]) == 0
+    """Which ExecuTorch's name of the tool does by default."""
+    assert main(["--model_name", "add", "--no-delegate", "--print"]) == 0
     out = capsys.readouterr().out
     assert "edge.add.Tensor" in out
+    assert as_in_executorch(["--model_name", "add", "--print"]) == 0
+    assert capsys.readouterr().out == out
     assert out.splitlines()[-1].endswith(" kB, 3 ops, none delegated")
     assert (folder / "add_portable_fp32.pte").is_file()
 
@@ -174,7 +178,7 @@ def test_passes_of_a_plugin(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "xnnpack.binary subtract" in out
     assert "xnnpack.binary add" not in out
-    assert main(["-m", "add", "--passes=simplify,mine"]) == 0
+    assert main(["-m", "add", "--no-delegate", "--passes=simplify,mine"]) == 0
     assert "none delegated" in capsys.readouterr().out
     assert main(["-m", "add", "--passes=simplify,mien"]) == 1
     assert capsys.readouterr().err == "xir-aot: error: --passes: unknown pass 'mien', did you mean 'mine'?\n"
@@ -192,17 +196,17 @@ def inverse():
 """
 
 
-@pytest.mark.parametrize("delegate", [[], ["--delegate"]])
-def test_kernels_that_others_lack(folder: Path, capsys: pytest.CaptureFixture[str], delegate: list[str]) -> None:
+@pytest.mark.parametrize(("delegate", "form"), [("--delegate", "xnnpack"), ("--no-delegate", "portable")])
+def test_kernels_that_others_lack(folder: Path, capsys: pytest.CaptureFixture[str], delegate: str, form: str) -> None:
     (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
-    assert main(["--model", "mine.py:inverse", *delegate]) == 0
+    assert main(["--model", "mine.py:inverse", delegate]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == (
-        f"inverse_{'xnnpack' if delegate else 'portable'}_fp32.pte: stock ExecuTorch 1.5.1 refuses it, for it has no "
-        "kernel aten::erfinv.out; xir runs it in Python only, since its native runner lacks it"
+        f"inverse_{form}_fp32.pte: stock ExecuTorch 1.5.1 refuses it, for it has no kernel aten::erfinv.out; "
+        "xir runs it in Python only, since its native runner lacks it"
     )
     assert err == ""
-    assert main(["--model", "mine.py:inverse", *delegate, "--verbose"]) == 0
+    assert main(["--model", "mine.py:inverse", delegate, "--verbose"]) == 0
     said = "mine.py:6: remark: lower-to-pte: ExecuTorch 1.5.1 has no kernel aten::erfinv.out, and its runtime refuses"
     assert said in capsys.readouterr().err
 
@@ -221,7 +225,7 @@ def test_a_file_that_stock_runs_is_asked_for(folder: Path, capsys: pytest.Captur
 
 def test_what_stock_is_said_to_refuse_it_refuses(folder: Path) -> None:
     (folder / "mine.py").write_text(INVERSE, encoding="utf-8")
-    assert main(["--model", "mine.py:inverse"]) == 0
+    assert main(["--model", "mine.py:inverse", "--no-delegate"]) == 0
     stock = load_stock((folder / "inverse_portable_fp32.pte").read_bytes())
     with pytest.raises(RuntimeError, match="0x14"):
         stock.forward([torch.rand(4)])
@@ -427,9 +431,15 @@ def test_exported_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         ),
         (["--model_name", "add", "--dtype", "int8"], "xir-aot: error: argument --dtype: invalid choice: 'int8'"),
         (["--pt2", "none.pt2", "--weights", "w.pt"], "xir-aot: error: --weights goes with --model_name"),
-        (["--model_name", "add", "--report"], "xir-aot: error: a report says what --delegate leaves out: give that"),
-        (["--model_name", "add", "--cpu=x86"], "xir-aot: error: --cpu says what --delegate takes: give that as"),
-        (["--model_name", "add", "--per-op"], "xir-aot: error: --per-op says what --delegate takes: give that as"),
+        (
+            ["--model_name", "add", "--no-delegate", "--report"],
+            "xir-aot: error: a report says what delegates",
+        ),
+        (["--model_name", "add", "--no-delegate", "--cpu=x86"], "xir-aot: error: --cpu says what delegates take, and"),
+        (
+            ["--model_name", "add", "--no-delegate", "--per-op"],
+            "xir-aot: error: --per-op says what delegates take",
+        ),
         (
             ["--model_name", "add", "--delegate", "--ops", "ad"],
             "xir-aot: error: there is no op 'ad', did you mean 'edg",
@@ -551,7 +561,15 @@ def batches():
 )
 def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
     (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
-    arguments = ["--model", "mine.py:model", mode, "--calibration", "mine.py:batches", "--quant-report"]
+    arguments = [
+        "--model",
+        "mine.py:model",
+        "--no-delegate",
+        mode,
+        "--calibration",
+        "mine.py:batches",
+        "--quant-report",
+    ]
     assert main([*arguments, "--print", "--quant-report-json", "quality.json"]) == 0
     out, err = capsys.readouterr()
     assert "error" not in err

@@ -22,7 +22,7 @@ DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 """What --dtype and file names call the element types -> torch's name."""
 
 
-def _argument_parser() -> argparse.ArgumentParser:
+def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
     from xir.tools.remarks import add_arguments as add_remark_arguments
 
     parser = ArgumentParser(
@@ -42,7 +42,10 @@ def _argument_parser() -> argparse.ArgumentParser:
     )
     source.add_argument("--pt2", metavar="FILE", help="an exported program, from torch.export.save")
     add_source_options(parser)
-    parser.add_argument("-d", "--delegate", action="store_true", help="delegate to XNNPACK what it can compute")
+    parser.add_argument(
+        "-d", "--delegate", action=argparse.BooleanOptionalAction, default=delegate,
+        help="delegate to XNNPACK what it can compute (default, but for python -m xir.aot_compiler, as ExecuTorch's)",
+    )  # fmt: skip
     parser.add_argument(
         "--report",
         action="store_true",
@@ -111,7 +114,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--passes",
         metavar="PIPELINE",
-        help="passes and pipelines to run on the imported program before -d delegates the rest, named as in xir-opt: "
+        help="passes and pipelines to run on the imported program before the rest is delegated, named as in xir-opt: "
         "simplify,my-pass{option=2}",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
@@ -289,9 +292,9 @@ def quantization_flags(options: argparse.Namespace) -> list[str]:
     return [*flags, *(f"--keep-float={pattern}" for pattern in options.keep_float or ())]
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options. UsageError for one that is wrong, or useless beside the others."""
-    options = _argument_parser().parse_args(arguments)
+def parse_arguments(arguments: Sequence[str], *, delegate: bool = True) -> argparse.Namespace:
+    """The options, of which `delegate` is a default. UsageError for one that is wrong, or useless beside the others."""
+    options = _argument_parser(delegate=delegate).parse_args(arguments)
     if options.weights and not options.model_name:
         raise UsageError("--weights goes with --model_name")
     if options.dtype and options.pt2:
@@ -305,9 +308,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if options.test_sqnr is not None and not options.test_after_export:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
     if (options.report or options.report_json) and not options.delegate:
-        raise UsageError("a report says what --delegate leaves out: give that as well")
+        raise UsageError("a report says what delegates leave out, and there are none: give --delegate")
     if options.cost_report and not options.delegate:
-        raise UsageError("a cost report predicts what --delegate takes: give that as well")
+        raise UsageError("a cost report predicts what delegates take, and there are none: give --delegate")
     if options.cost_report and _profiles(options) != 1:
         known = ", ".join(("native", *shipped()))
         raise UsageError(f"--cost-report predicts for one processor: --cpu {known}, or a .toml file of xir-tune")
@@ -330,7 +333,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
             raise UsageError("--tune-seconds says how long --tune may measure: give that as well")
         return
     if not options.delegate:
-        raise UsageError("--tune measures what --delegate takes: give that as well")
+        raise UsageError("--tune measures what delegates take, and there are none: give --delegate")
     if not _profiles(options):
         known = ", ".join(("native", *shipped()))
         raise UsageError(f"--tune measures what a cost profile leaves open: --cpu {known}, or a .toml file of xir-tune")
@@ -379,7 +382,7 @@ def _xnnpack_partitioner(options: argparse.Namespace) -> XnnpackPartitioner | No
     given = _given_options(options)
     if not options.delegate:
         if given:
-            raise UsageError(f"--{next(iter(given))} says what --delegate takes: give that as well")
+            raise UsageError(f"--{next(iter(given))} says what delegates take, and there are none: give --delegate")
         return None
     return _partitioner(given, "--delegate")
 
