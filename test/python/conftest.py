@@ -1,4 +1,4 @@
-"""What tests share: `--on COMMAND`, which runs programs on another processor, and the generator of wire facts.
+"""What tests share: `--on COMMAND`, which runs programs on another processor, seeds, and the generator of wire facts.
 
 With `--on` a program runs in the native runner that COMMAND starts. That takes long where COMMAND is an emulator, so
 Hypothesis shows the example that failed as it drew it, without looking for a smaller one.
@@ -7,11 +7,14 @@ Hypothesis shows the example that failed as it drew it, without looking for a sm
 from __future__ import annotations
 
 import importlib.util
+import random
 import shlex
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
 
@@ -47,6 +50,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("here") is not None]
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=left)
+
+
+def seed(number: int) -> None:
+    """The global generators begin here."""
+    torch.default_generator.manual_seed(number)
+    np.random.seed(number)
+    random.seed(number)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    if isinstance(collector, pytest.Module):
+        seed(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    seed(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """A test draws the same numbers alone, after others and in any process."""
+    seed(3)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -92,9 +92,14 @@ class Machine:
         return f"{self.vendor or 'unknown vendor'} family {self.model[0]} model {self.model[1]}"
 
 
+def this_family(machine: str = "") -> Family:
+    """The architecture of the processor that this runs on."""
+    return FAMILIES.get((machine or platform.machine()).lower(), "any")
+
+
 def this_machine(cpuinfo: Path = Path("/proc/cpuinfo"), machine: str = "") -> Machine:
     """The processor that this runs on: what Linux tells in `/proc/cpuinfo`, elsewhere its family alone."""
-    family = FAMILIES.get((machine or platform.machine()).lower(), "any")
+    family = this_family(machine)
     if family == "arm":
         return Machine("arm", "neon")
     fields = _first_processor(cpuinfo) if family == "x86" and cpuinfo.exists() else {}

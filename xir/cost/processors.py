@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xir.cost.native import Family, Machine, distance, this_machine
+from xir.cost.native import Family, Machine, distance, this_family, this_machine
 from xir.cost.profile import CostProfile, load_profile, shipped
 
 GENERIC_GAIN = 0.05
@@ -63,7 +63,7 @@ def processors(cpu: str) -> Processors:
         case "x86":
             return Processors(cpu, "x86")
         case "generic":
-            return generic(this_machine().family)
+            return generic(this_family())
         case "generic-x86":
             return generic("x86")
         case "generic-arm":

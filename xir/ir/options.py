@@ -6,6 +6,7 @@ Their types are `bool`, `int`, `float`, `str`, `Literal["a", "b"]`, `tuple[<one 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -13,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 def values_of(cls: type, options: Mapping[str, str], owner: str) -> dict[str, Any]:
     """The fields' values that texts give, by field name or with dashes. ValueError names what is wrong, and `owner`."""
-    types = get_type_hints(cls) if options else {}
+    types = _types(cls) if options else {}
     known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for option, text in options.items():
@@ -28,6 +29,12 @@ def values_of(cls: type, options: Mapping[str, str], owner: str) -> dict[str, An
     if missing := sorted(required - values.keys()):
         raise ValueError(f"{owner} needs the option '{missing[0].replace('_', '-')}'")
     return values
+
+
+@functools.cache
+def _types(cls: type) -> dict[str, Any]:
+    """The fields' types, which are evaluated once: a compilation gives dozens of passes options."""
+    return get_type_hints(cls)
 
 
 def has_no_default(option: dataclasses.Field[Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from reference.meeting import DELEGATED, check
+from reference.meeting import check
 from torch import Tensor
 from torch.nn import functional
 
@@ -38,13 +38,12 @@ PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_integers_become_floats(dtype: torch.dtype, delegated: bool) -> None:
+def test_integers_become_floats(dtype: torch.dtype) -> None:
     x = torch.tensor([1.0, -2.5, 0.0, 3.0, 96.0, -0.25], dtype=dtype)
     programs = list(PROGRAMS.values())
     # One file for all: what is tested are its constants.
-    check(lambda x: [program(x) for program in programs], x, delegated=delegated)
+    check(lambda x: [program(x) for program in programs], x)
 
 
 FILLED: dict[str, Callable[[Tensor], Tensor]] = {
@@ -59,20 +58,18 @@ FILLED: dict[str, Callable[[Tensor], Tensor]] = {
 INTEGERS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 
 
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("dtype", [*INTEGERS, *DTYPES], ids=str)
-def test_elements_are_filled_in(dtype: torch.dtype, delegated: bool) -> None:
+def test_elements_are_filled_in(dtype: torch.dtype) -> None:
     if dtype.is_floating_point or dtype == torch.bool:
         x = torch.arange(-12, 13).reshape(5, 5).to(dtype)
     else:
         limits = torch.iinfo(dtype)
         x = torch.tensor([limits.min, limits.max, 0, 1, limits.max - 1] * 5, dtype=dtype).reshape(5, 5)
-    check(lambda x: [program(x) for program in FILLED.values()], x, delegated=delegated, names=list(FILLED))
+    check(lambda x: [program(x) for program in FILLED.values()], x, names=list(FILLED))
 
 
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
-def test_weights_of_eight_bits_are_widened(dtype: torch.dtype, delegated: bool) -> None:
+def test_weights_of_eight_bits_are_widened(dtype: torch.dtype) -> None:
     weights = torch.randn(4, 6, generator=torch.Generator().manual_seed(0)).to(dtype)
 
     class Layer(torch.nn.Module):
@@ -84,4 +81,4 @@ def test_weights_of_eight_bits_are_widened(dtype: torch.dtype, delegated: bool) 
             weight = self.get_buffer("weight")
             return [x + weight.to(dtype)[0] for dtype in (torch.float32, torch.float16, torch.bfloat16)]
 
-    check(Layer(), torch.arange(6.0), delegated=delegated)
+    check(Layer(), torch.arange(6.0))

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 import torch
-from reference.meeting import DELEGATED, problem
+from reference.meeting import forms, problem
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.runtime import Runtime
 
@@ -89,9 +88,8 @@ class Calls(nn.Module):
         return [self.call(x, dim) for x in (*inputs, *constants) for dim in (0, -1)]
 
 
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("name", [*CALLS, *FLOATS])
-def test_agrees_with_eager(name: str, delegated: bool) -> None:
+def test_agrees_with_eager(name: str) -> None:
     inputs = [torch.tensor(-1.5)]
     if name not in FP32_IN_STOCK:
         inputs.append(torch.tensor(2.5, dtype=torch.float64))
@@ -99,19 +97,20 @@ def test_agrees_with_eager(name: str, delegated: bool) -> None:
         inputs.append(torch.tensor(3))
     model = Calls(CALLS.get(name) or FLOATS[name], inputs)
     wanted = tree_leaves(model(*inputs))
-    program = to_edge(torch.export.export(model, tuple(inputs)))
-    if delegated:
-        program = program.to_backend(XnnpackPartitioner())
-    made = program.to_executorch()
-    file = made.buffer
-    results = [Runtime.get().load_program(file).load_method("forward").execute(inputs)]
-    # What has no kernel there does not load; the program does not keep the memory of its outputs alive.
-    if not made.missing_kernels:
-        stock = load_stock(file)
-        results.append([each.clone() for each in stock.forward(inputs)])
-    for outputs in results:
-        problems = [problem(each, expected, 4) for each, expected in zip(outputs, wanted, strict=True)]
-        assert not any(problems), problems
+    results = dict[str, list[Any]]()
+    for form, program in forms(torch.export.export(model, tuple(inputs))).items():
+        made = program.to_executorch()
+        file = made.buffer
+        results[form] = Runtime.get().load_program(file).load_method("forward").execute(inputs)
+        # What has no kernel there does not load; the program does not keep the memory of its outputs alive.
+        if not made.missing_kernels:
+            stock = load_stock(file)
+            results[f"{form} in stock"] = [each.clone() for each in stock.forward(inputs)]
+    problems = {
+        form: [text for each, expected in zip(outputs, wanted, strict=True) if (text := problem(each, expected, 4))]
+        for form, outputs in results.items()
+    }
+    assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from reference.meeting import DELEGATED, check
+from reference.meeting import check
 from torch import Tensor
 
 from xir.dialects import edge
@@ -149,7 +149,17 @@ def is_computed(function: Callable[[Tensor, Any], Tensor], x: Tensor, number: fl
         return False
 
 
-def numbers_together(dtype: torch.dtype, number: float, *, delegated: bool) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        *product([torch.float16, torch.bfloat16], [3, 70000, True, 0.1, 1e-9, math.inf, math.nan]),
+        *product([torch.float32], [0, 3, 0.1, 1e39, -math.inf, math.nan]),
+        *product([torch.int32, torch.int8], [3, 300, 2.5, True]),
+        *product([torch.bool, torch.float64], [2, 0.1]),
+    ],
+    ids=str,
+)
+def test_numbers_meet_types_as_in_eager(dtype: torch.dtype, number: float) -> None:
     """One program of all calls: a shorter way to the same answer."""
     x = given(dtype)
     for wanted in (4, EXPONENT):
@@ -162,38 +172,21 @@ def numbers_together(dtype: torch.dtype, number: float, *, delegated: bool) -> N
             check(
                 lambda x, functions=functions: [f(x, number) for f in functions],
                 x,
-                delegated=delegated,
                 units=wanted,
                 names=names,
             )
 
 
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
-@pytest.mark.parametrize(
-    ("dtype", "number"),
-    [
-        *product([torch.float16, torch.bfloat16], [3, 70000, True, 0.1, 1e-9, math.inf, math.nan]),
-        *product([torch.float32], [0, 3, 0.1, 1e39, -math.inf, math.nan]),
-        *product([torch.int32, torch.int8], [3, 300, 2.5, True]),
-        *product([torch.bool, torch.float64], [2, 0.1]),
-    ],
-    ids=str,
-)
-def test_numbers_meet_types_as_in_eager(dtype: torch.dtype, number: float, delegated: bool) -> None:
-    numbers_together(dtype, number, delegated=delegated)
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("delegated", DELEGATED.values(), ids=DELEGATED)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
 @pytest.mark.parametrize("name", CALLS)
-def test_all_numbers_meet_types_as_in_eager(name: str, dtype: torch.dtype, delegated: bool) -> None:
+def test_all_numbers_meet_types_as_in_eager(name: str, dtype: torch.dtype) -> None:
     x, problems = given(dtype), []
     for index, function in enumerate(CALLS[name]):
         for number in NUMBERS:
             if is_computed(function, x, number):
                 try:
-                    check(lambda x, f=function, s=number: f(x, s), x, delegated=delegated, units=units(name, dtype))
+                    check(lambda x, f=function, s=number: f(x, s), x, units=units(name, dtype))
                 except Exception as error:  # all of them are wanted
                     problems.append(f"call {index} of {number}: {type(error).__name__} {str(error)[:200]}")
     assert not problems, "\n".join(problems)

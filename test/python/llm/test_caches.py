@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -14,9 +15,9 @@ from llm.tiny_models import write_family
 from reference.runtimes import load_stock
 from torch import Tensor
 
-from xir.api import XnnpackPartitioner
+from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.ir.remarks import RemarkFilter
-from xir.llm import ExportOptions, export
+from xir.llm import ExportOptions
 from xir.llm.export import imported
 from xir.runtime import Runtime
 
@@ -36,21 +37,36 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return write_family("Gemma3Text", folder), folder
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """The model's file with caches of a type, and what was said of its attention."""
+
+    path: Path
+    attention: list[str]
+
+
+Compile = Callable[[str, Target], Compiled]
+
+
 @pytest.fixture(scope="module")
-def files(family: tuple[Any, Path]) -> Callable[[str, Target], Path]:
-    """The model's file with caches of a type, made once."""
+def compiled(family: tuple[Any, Path]) -> Compile:
+    """The model with caches of a type for a target, each exported and compiled once."""
 
     @cache
-    def file(cache_type: str, target: Target = "executorch") -> Path:
+    def edge(cache_type: Any) -> EdgeProgram:
+        return imported(family[1], ExportOptions(max_seq_len=WINDOW, prefill_len=CHUNK, cache_type=cache_type))[0]
+
+    @cache
+    def file(cache_type: str, target: Target) -> Compiled:
         path = family[1] / f"{target}_{cache_type}.pte"
-        export(family[1], path, options(cache_type, target))
-        return path
+        delegated = edge(cache_type).to_backend(
+            XnnpackPartitioner(target), remarks=RemarkFilter.of("attend-live-prefix")
+        )
+        delegated.to_executorch().save(path)
+        said = [remark.message for remark in delegated.remarks if "attention reads" in remark.message]
+        return Compiled(path, said)
 
     return file
-
-
-def options(cache_type: Any, target: Target = "executorch") -> ExportOptions:
-    return ExportOptions(max_seq_len=WINDOW, prefill_len=CHUNK, cache_type=cache_type, target=target)
 
 
 def error(found: Tensor, logits: Tensor) -> float:
@@ -60,10 +76,10 @@ def error(found: Tensor, logits: Tensor) -> float:
 @pytest.mark.parametrize("target", ["executorch", "xir"])
 @pytest.mark.parametrize("cache_type", list(ERRORS))
 def test_logits_are_near_those_of_fp32(
-    family: tuple[Any, Path], files: Callable[[str, Target], Path], cache_type: str, target: Target
+    family: tuple[Any, Path], compiled: Compile, cache_type: str, target: Target
 ) -> None:
     model, _ = family
-    path = files(cache_type, target)
+    path = compiled(cache_type, target).path
     tokens, logits = expected(model, PROMPT, TOKENS)
     assert error(logits_of(path, PROMPT, tokens), logits) < ERRORS[cache_type]
     program = Runtime.get().load_program(path, threads=1)
@@ -80,10 +96,10 @@ def test_logits_are_near_those_of_fp32(
 
 
 @pytest.mark.parametrize("cache_type", ["fp16", "int8"])
-def test_stock_runs_them(family: tuple[Any, Path], files: Callable[[str, Target], Path], cache_type: str) -> None:
+def test_stock_runs_them(family: tuple[Any, Path], compiled: Compile, cache_type: str) -> None:
     """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
     model, _ = family
-    stock: Any = load_stock(files(cache_type, "executorch"))
+    stock: Any = load_stock(compiled(cache_type, "executorch").path)
     tokens, logits = expected(model, PROMPT, TOKENS)
     found: list[Tensor] = []
     for position, token in enumerate([*PROMPT, *tokens[:-1]]):
@@ -93,19 +109,17 @@ def test_stock_runs_them(family: tuple[Any, Path], files: Callable[[str, Target]
 
 
 @pytest.mark.parametrize("cache_type", list(ERRORS))
-def test_attention_reads_what_has_been_written(family: tuple[Any, Path], cache_type: str) -> None:
+def test_attention_reads_what_has_been_written(compiled: Compile, cache_type: str) -> None:
     """Of a ring too, while it fills; in both methods and layers."""
-    edge, _ = imported(family[1], options(cache_type))
-    remarks = edge.to_backend(XnnpackPartitioner(), remarks=RemarkFilter.of("attend-live-prefix")).remarks
-    said = [remark.message for remark in remarks if "attention reads" in remark.message]
+    said = compiled(cache_type, "executorch").attention
     assert len(said) == 4
     assert all("the tokens that are there" in each for each in said)
 
 
-def test_a_text_begins_anew(family: tuple[Any, Path], files: Callable[[str, Target], Path]) -> None:
+def test_a_text_begins_anew(family: tuple[Any, Path], compiled: Compile) -> None:
     """After a ring went round, on the same caches: what is left there of the old text is not seen."""
     model, _ = family
-    program = Runtime.get().load_program(files("fp32", "executorch"), threads=1)
+    program = Runtime.get().load_program(compiled("fp32", "executorch").path, threads=1)
     state = program.new_state()
     prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
     for position in range(40):

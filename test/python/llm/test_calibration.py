@@ -152,21 +152,16 @@ def test_texts_that_cannot_be_used(
     assert not output.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_perplexity_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export(folder, folder / "net.pte", ExportOptions(max_seq_len=16))
+    (folder / "text.txt").write_text("", encoding="utf-8")
+    for arguments, message in (
         (["--max-tokens", "0"], "--max-tokens must be 1 or more, not 0"),
         (["--tokenizer", "nowhere"], "nowhere: there is no such file"),
         ([], "fewer than two tokens"),
-    ],
-)
-def test_perplexity_of_nothing(
-    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    export(folder, folder / "net.pte", ExportOptions(max_seq_len=16))
-    (folder / "text.txt").write_text("", encoding="utf-8")
-    assert main(["perplexity", str(folder / "net.pte"), "--text", str(folder / "text.txt"), *arguments]) == 1
-    assert message in capsys.readouterr().err
+    ):
+        assert main(["perplexity", str(folder / "net.pte"), "--text", str(folder / "text.txt"), *arguments]) == 1
+        assert message in capsys.readouterr().err
 
 
 def test_pieces_of_a_long_text(folder: Path) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.llm import ExportOptions, export
+from xir.llm.export import compiled
 from xir.llm.huggingface.cached_decoder import CachedDecoder
 from xir.llm.huggingface.quantization import (
     Int4Weight,
@@ -34,7 +35,6 @@ PROMPT, WINDOW = 7, 16
 @dataclass
 class Case:
     path: Path
-    options: ExportOptions
     graph: nn.Module
     """The model with quantised weights, in PyTorch."""
 
@@ -48,9 +48,6 @@ CASES = [
 ]
 """The family, and the bits of linear layers and of embeddings."""
 
-APART = CASES[0], CASES[2]
-"""Weights of 8 bits and of 4, of linear layers and of embeddings."""
-
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
@@ -59,10 +56,12 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("model")
     model = write_family(family, folder)
     options = ExportOptions(mode, max_seq_len=WINDOW, quantize_embedding=embedding)
-    export(folder, folder / "model.pte", options)
+    program, _ = compiled(folder, options)
+    program.save(folder / "model.pte")
+    program.save(folder / "apart.pte", weights_apart=True)
     quantised = deepcopy(model)
     quantize(quantised, mode, 32, embedding)
-    return Case(folder / "model.pte", options, CachedDecoder(quantised, model.config, WINDOW).eval())
+    return Case(folder / "model.pte", CachedDecoder(quantised, model.config, WINDOW).eval())
 
 
 def integers_of(weight: Int8Weight | Int4Weight) -> Tensor:
@@ -206,16 +205,9 @@ def test_many_scales() -> None:
     assert not program.to_executorch().kernel_names
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(each, marks=() if each in APART else pytest.mark.exhaustive) for each in CASES],
-    ids="-".join,
-    indirect=True,
-)
-def test_weights_apart(case: Case, tmp_path: Path) -> None:
+def test_weights_apart(case: Case) -> None:
     """Both runtimes compute with the pair, to the bit, what they do with the whole file. No weights are there twice."""
-    program, weights = tmp_path / "apart.pte", tmp_path / "apart.ptd"
-    export(case.path.parent, program, case.options, weights_apart=True)
+    program, weights = (case.path.parent / f"apart.{suffix}" for suffix in ("pte", "ptd"))
     pair = stock_logits(program, weights)
     assert torch.equal(pair, stock_logits(case.path))
     assert torch.isfinite(pair).all()

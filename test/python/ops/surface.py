@@ -18,24 +18,22 @@ from xir.dialects import edge, xnnpack
 TOLERANCE = 1e-5
 """Of the largest magnitude of a result."""
 
-GENERATOR = torch.Generator().manual_seed(31)
-
 Model = Callable[..., Any]
 
 
 def r(*shape: int) -> torch.Tensor:
     """Numbers of both signs."""
-    return torch.randn(shape, generator=GENERATOR)
+    return torch.randn(shape)
 
 
 def p(*shape: int) -> torch.Tensor:
     """Positive numbers, away from zero."""
-    return torch.rand(shape, generator=GENERATOR) + 0.5
+    return torch.rand(shape) + 0.5
 
 
 def mask(*shape: int) -> torch.Tensor:
     """Booleans, both kinds in every row long enough."""
-    return torch.rand(shape, generator=GENERATOR) > 0.4
+    return torch.rand(shape) > 0.4
 
 
 def case(name: str, model: Model, *inputs: torch.Tensor) -> Any:
@@ -49,11 +47,11 @@ def trained(model: nn.Module) -> nn.Module:
         for module in model.modules():
             if isinstance(module, nn.modules.batchnorm._NormBase) and module.running_mean is not None:
                 assert module.running_var is not None
-                module.running_mean.normal_(generator=GENERATOR)
-                module.running_var.uniform_(0.5, 1.5, generator=GENERATOR)
+                module.running_mean.normal_()
+                module.running_var.uniform_(0.5, 1.5)
         for name, parameter in model.named_parameters():
             if "norm" in name or parameter.dim() == 1:
-                parameter.add_(torch.randn(parameter.shape, generator=GENERATOR) * 0.2)
+                parameter.add_(torch.randn(parameter.shape) * 0.2)
     return model.eval()
 
 

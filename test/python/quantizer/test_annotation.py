@@ -21,11 +21,7 @@ from xir.quantizer import QuantConfig, XnnpackQuantizer
 from xir.quantizer.operators import CLAMPS, STEEP, Operators
 from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
 
-GENERATOR = torch.Generator().manual_seed(4)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 class Calling(nn.Module):

@@ -14,21 +14,17 @@ from torchao.quantization.pt2e import qat_utils
 import xir
 from xir.runtime import Runtime
 
-GENERATOR = torch.Generator().manual_seed(7)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 def trained(norm: nn.BatchNorm1d | nn.BatchNorm2d) -> nn.Module:
     """A batch norm with statistics and factors that are not 0 and 1."""
     assert norm.running_mean is not None
     assert norm.running_var is not None
-    norm.running_mean.uniform_(-1, 1, generator=GENERATOR)
-    norm.running_var.uniform_(0.2, 3, generator=GENERATOR)
-    norm.weight.data.uniform_(0.5, 2, generator=GENERATOR)
-    norm.bias.data.uniform_(-1, 1, generator=GENERATOR)
+    norm.running_mean.uniform_(-1, 1)
+    norm.running_var.uniform_(0.2, 3)
+    norm.weight.data.uniform_(0.5, 2)
+    norm.bias.data.uniform_(-1, 1)
     return norm
 
 

@@ -13,11 +13,7 @@ from xir.quantizer.choice import counts, estimate, ranked, ratio
 from xir.quantizer.quantize import converted, prepared, rounded
 from xir.quantizer.times import Times, predict, profile_of
 
-GENERATOR = torch.Generator().manual_seed(12)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 class Network(nn.Module):

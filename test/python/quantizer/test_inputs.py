@@ -15,11 +15,7 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.quantizer import QuantConfig, quantize_and_measure
 from xir.runtime import Runtime
 
-GENERATOR = torch.Generator().manual_seed(6)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 class Gated(nn.Module):

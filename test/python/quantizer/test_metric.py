@@ -13,11 +13,7 @@ import xir
 from xir.ir.diagnostics import DiagnosticError
 from xir.quantizer import QuantConfig, quantize_and_measure
 
-GENERATOR = torch.Generator().manual_seed(9)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 INPUTS = [r(32, 16) for _ in range(4)]

@@ -11,11 +11,7 @@ from torch import Tensor, nn
 from xir.quantizer import QuantConfig, quantize_and_measure
 from xir.quantizer.outputs import Places, output_nodes
 
-GENERATOR = torch.Generator().manual_seed(11)
-
-
-def r(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=GENERATOR)
+r = torch.randn
 
 
 def sqnr(exact: Tensor, actual: Tensor) -> float:

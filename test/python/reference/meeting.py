@@ -1,4 +1,4 @@
-"""What a function of tensors gives as a file, delegated or by kernels alone, beside what eager gives."""
+"""What a function of tensors gives as files, delegated and by kernels alone, beside what eager gives."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from xir.api import XnnpackPartitioner, to_edge
+from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.runtime import Runtime
-
-DELEGATED = {"delegated": True, "kernels": False}
 
 
 class _Program(nn.Module):
@@ -24,14 +23,10 @@ class _Program(nn.Module):
         return self.function(*args)
 
 
-def outputs(model: nn.Module, inputs: Sequence[Tensor], *, delegated: bool) -> list[Tensor]:
-    """What xir's runtime gives for a model."""
-    with torch.no_grad():
-        program = to_edge(torch.export.export(model.eval(), tuple(inputs)))
-    if delegated:
-        program = program.to_backend(XnnpackPartitioner())
-    method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
-    return [torch.as_tensor(each) for each in method.execute(list(inputs))]
+def forms(program: ExportedProgram) -> dict[str, EdgeProgram]:
+    """A program as delegates where there can be some, and as kernels alone."""
+    edge = to_edge(program)
+    return {"delegated": edge.to_backend(XnnpackPartitioner()), "kernels": edge}
 
 
 def problem(actual: Tensor, wanted: Tensor, units: float = 0) -> str | None:
@@ -49,18 +44,21 @@ def problem(actual: Tensor, wanted: Tensor, units: float = 0) -> str | None:
 
 
 def check(
-    function: Callable[..., Any] | nn.Module,
-    *inputs: Tensor,
-    delegated: bool,
-    units: float = 0,
-    names: Sequence[str] = (),
+    function: Callable[..., Any] | nn.Module, *inputs: Tensor, units: float = 0, names: Sequence[str] = ()
 ) -> None:
-    """Each output of a function is eager's, to so many units in the last place. `names` are those of the outputs."""
+    """Each output of a function is eager's, delegated and by kernels, to so many units in the last place.
+
+    `names` are those of the outputs.
+    """
     model = function if isinstance(function, nn.Module) else _Program(function)
     with torch.no_grad():
         expected = [torch.as_tensor(each) for each in tree_leaves(model(*inputs))]
-    results = outputs(model, inputs, delegated=delegated)
-    problems = [problem(actual, wanted, units) for actual, wanted in zip(results, expected, strict=True)]
-    assert not any(problems), "\n".join(
-        f"{names[index] if names else index}: {text}" for index, text in enumerate(problems) if text
-    )
+        exported = torch.export.export(model.eval(), inputs)
+    problems = list[str]()
+    for form, program in forms(exported).items():
+        method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
+        results = map(torch.as_tensor, method.execute(list(inputs)))
+        for index, (actual, wanted) in enumerate(zip(results, expected, strict=True)):
+            if text := problem(actual, wanted, units):
+                problems.append(f"{form}, {names[index] if names else index}: {text}")
+    assert not problems, "\n".join(problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from importlib.metadata import version
@@ -26,10 +27,14 @@ TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 """Of the largest magnitude of a result; 1e-5 for other element types."""
 
 LISTING = "from executorch.extension.pybindings import portable_lib as p; print(*p._get_operator_names())"
-STOCK_KERNELS = frozenset(
-    subprocess.run([sys.executable, "-c", LISTING], capture_output=True, text=True, check=True).stdout.split()
-)
-"""Those that it has without being asked for more: asked in a new process, since tests load libraries with others."""
+
+
+@functools.cache
+def stock_kernels() -> frozenset[str]:
+    """Those that it has without being asked for more: asked in a new process, as tests load libraries of others."""
+    listed = subprocess.run([sys.executable, "-c", LISTING], capture_output=True, text=True, check=True)
+    return frozenset(listed.stdout.split())
+
 
 WITHOUT_KERNEL = {
     "edge.adaptive_max_pool2d",
@@ -68,7 +73,7 @@ def test_agrees_with_aten(name: str, case: Case) -> None:
     # The kernels of quantisation are not among those that the wheel's runtime loads by itself.
     if any(kernel.startswith("quantized_decomposed::") for kernel in kernels):
         return
-    missing = set(kernels) - STOCK_KERNELS
+    missing = set(kernels) - stock_kernels()
     assert not missing or f"edge.{name}" in WITHOUT_KERNEL
     if missing or name in UNSPECIFIED:
         return
@@ -102,7 +107,7 @@ def test_factors_are_dropped_only_where_aten_does_not_look_at_them(kind: str) ->
 def test_the_list_of_kernels_is_of_the_installed_release() -> None:
     assert f"ExecuTorch {version('executorch')}" == EXECUTORCH
     quantised = {name for name in executorch_kernels() if name.startswith("quantized_decomposed::")}
-    assert executorch_kernels() - quantised == STOCK_KERNELS - quantised
+    assert executorch_kernels() - quantised == stock_kernels() - quantised
     assert quantised
 
 
