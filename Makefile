@@ -114,7 +114,7 @@ test-lit: build ## The golden tests on the IR
 
 .PHONY: test-py
 test-py: build ## The Python tests, on all cores; ARGS='-k name' chooses; JOBS=1 runs them in one process
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal $(ARGS)
 
 .PHONY: test-zoo
 test-zoo: build ## Every model of the zoo without a delegate and in int8, in both runtimes; takes long, not part of test
