@@ -60,7 +60,7 @@ planted-models: build ## Plant some of them in MobileNetV2 (fp32 and int8), Mobi
 planted-holes: build ## Open mended holes of the runtime, one after the other, and see whether the fuzzers find each in SECONDS (300) of a processor; needs clang
 	scripts/setup.sh --clang
 	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
-	cmake --build build/fuzz --target xir_fuzz_loader
+	cmake --build build/fuzz --target xir_fuzz_loader xir_fuzz_replay
 	$(BIN)/python -m bench.planted_holes --seconds $(or $(SECONDS),300)
 
 .PHONY: mutants
@@ -150,7 +150,7 @@ stock-suite: build ## The programs of ExecuTorch's own tests by xir: what is wro
 fuzz-loader: build ## Coverage-guided fuzzing of loader, verifier and kernels for TIME (300) seconds; needs clang
 	scripts/setup.sh --clang
 	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
-	cmake --build build/fuzz --target xir_fuzz_loader
+	cmake --build build/fuzz --target xir_fuzz_loader xir_fuzz_replay
 	$(BIN)/python scripts/fuzz_loader.py --time $(or $(TIME),300)
 
 .PHONY: coverage-verify

@@ -29,8 +29,10 @@ ROOT = Path(__file__).parents[1]
 WORK = ROOT / "build" / "planted-holes"
 LOADER_BUILD = ROOT / "build" / "fuzz"
 LOADER = "backend_cpp/fuzz/xir_fuzz_loader"
+REPLAY = "backend_cpp/fuzz/xir_fuzz_replay"
 SEEDS = (ROOT / "backend_cpp" / "fuzz" / "kernels", ROOT / "backend_cpp" / "tests" / "data")
-"""What the loader's fuzzer begins with: programs that succeed. What it found in other runs would be no test of it."""
+"""What the loader's fuzzer begins with: programs that succeed, and those of kernels with stretched sizes. What it found
+in other runs would be no test of it."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ def find_in_loader(hole: Hole, build: Build, folder: Path, seconds: int, seed: i
     for seeds in SEEDS:
         for file in seeds.glob("*.pte"):
             shutil.copy(file, corpus / file.name)
+    stretch = [str(LOADER_BUILD / REPLAY), "--stretched", "--write", f"{corpus}/", str(SEEDS[0])]
+    subprocess.run(stretch, check=True)
     options = ["-timeout=25", "-rss_limit_mb=3000", "-max_len=65536", "-len_control=0", "-print_final_stats=1"]
     status, taken = run(
         [str(fuzzer), *options, f"-seed={seed}", f"-artifact_prefix={folder}/found-", str(corpus)], seconds, log

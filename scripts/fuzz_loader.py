@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FUZZER = ROOT / "build" / "fuzz" / "backend_cpp" / "fuzz" / "xir_fuzz_loader"
+REPLAY = FUZZER.with_name("xir_fuzz_replay")
 WORK = ROOT / "build" / "fuzz-loader"
 KEPT = ROOT / "backend_cpp" / "fuzz" / "corpus"
 KERNELS = ROOT / "backend_cpp" / "fuzz" / "kernels"
@@ -35,6 +36,7 @@ def main() -> int:
         return _minimize(corpus)
     for file in (*KEPT.iterdir(), *KERNELS.iterdir(), *GOLDEN.glob("*.pte")):
         shutil.copy(file, corpus / file.name)
+    subprocess.run([str(REPLAY), "--stretched", "--write", f"{corpus}/", str(KERNELS)], check=True)
     command = [
         str(FUZZER), f"-fork={options.jobs}", "-ignore_crashes=1", "-ignore_ooms=1", "-ignore_timeouts=1",
         "-max_len=65536", "-len_control=0", "-timeout=25", "-rss_limit_mb=3000", f"-max_total_time={options.time}",

@@ -35,6 +35,41 @@ class TreeMutator {
     Stretch();
   }
 
+  // The sizes that tensors have, each once.
+  std::vector<int32_t> DistinctSizes() {
+    nodes_ = AllNodes(tree_);
+    std::vector<int32_t> found;
+    for (const Node* sizes : AllSizes()) {
+      for (size_t at = 0; at + sizeof(int32_t) <= sizes->bytes.size(); at += sizeof(int32_t)) {
+        int32_t size;
+        std::memcpy(&size, sizes->bytes.data() + at, sizeof(size));
+        if (std::find(found.begin(), found.end(), size) == found.end()) found.push_back(size);
+      }
+    }
+    return found;
+  }
+
+  // Wherever there is the size `old`, in tensors or as a number, there is `large`; tensors that
+  // have so many dimensions have no elements in that of `emptied`.
+  void StretchTo(int32_t old, int32_t large, size_t emptied) {
+    nodes_ = AllNodes(tree_);
+    for (Node* node : nodes_) {
+      Field* number = FieldOf(node, "int_val");
+      if (number != nullptr && number->scalar == static_cast<uint64_t>(old)) {
+        number->scalar = static_cast<uint64_t>(large);
+      }
+    }
+    for (Node* sizes : AllSizes()) {
+      for (size_t at = 0; at + sizeof(int32_t) <= sizes->bytes.size(); at += sizeof(int32_t)) {
+        int32_t size;
+        std::memcpy(&size, sizes->bytes.data() + at, sizeof(size));
+        if (size == old) size = large;
+        if (at == emptied * sizeof(int32_t)) size = 0;
+        std::memcpy(sizes->bytes.data() + at, &size, sizeof(size));
+      }
+    }
+  }
+
   void Mutate() {
     nodes_ = AllNodes(tree_);
     if (draws_.OneIn(6)) return draws_.OneIn(2) ? Crowd() : Stretch();
@@ -74,6 +109,13 @@ class TreeMutator {
   // have no elements: whoever walks what is left of such a shape walks for ever.
   void Stretch() {
     constexpr int32_t kLarge[] = {INT32_MAX, 1 << 30, 1 << 20, 1 << 16};
+    const std::vector<Node*> all = AllSizes();
+    if (all.empty()) return;
+    const int32_t old = AnySize(*all[draws_.Below(all.size())]);
+    StretchTo(old, draws_.Of(kLarge), draws_.OneIn(4) ? 16 : draws_.Below(3));
+  }
+
+  std::vector<Node*> AllSizes() {
     std::vector<Node*> all;
     for (Node* node : nodes_) {
       const Field* sizes = FieldOf(node, "sizes");
@@ -82,25 +124,7 @@ class TreeMutator {
         all.push_back(sizes->node);
       }
     }
-    if (all.empty()) return;
-    const int32_t old = AnySize(*all[draws_.Below(all.size())]);
-    const int32_t large = draws_.Of(kLarge);
-    const size_t emptied = draws_.OneIn(4) ? 16 : draws_.Below(3);
-    for (Node* node : nodes_) {
-      Field* number = FieldOf(node, "int_val");
-      if (number != nullptr && number->scalar == static_cast<uint64_t>(old)) {
-        number->scalar = static_cast<uint64_t>(large);
-      }
-    }
-    for (Node* sizes : all) {
-      for (size_t at = 0; at + sizeof(int32_t) <= sizes->bytes.size(); at += sizeof(int32_t)) {
-        int32_t size;
-        std::memcpy(&size, sizes->bytes.data() + at, sizeof(size));
-        if (size == old) size = large;
-        if (at == emptied * sizeof(int32_t)) size = 0;
-        std::memcpy(sizes->bytes.data() + at, &size, sizeof(size));
-      }
-    }
+    return all;
   }
 
   int32_t AnySize(const Node& sizes) {
@@ -386,6 +410,27 @@ Blob MutateProgramFile(Bytes bytes, Draws* draws) {
   }
   file.program = WriteTree(tree, program::ProgramIdentifier());
   return WriteProgramFile(file);
+}
+
+std::vector<Blob> StretchedPrograms(Bytes bytes) {
+  constexpr int32_t kLarge = 1 << 30;
+  constexpr size_t kDimensions = 4;
+  ProgramFile file;
+  if (!ReadProgramFile(bytes, &file)) return {};
+  const Blob original = file.program;
+  Draws none{Bytes()};
+  const auto read = [&] { return ReadTree(original, program::ProgramTypeTable()); };
+  std::vector<Blob> programs;
+  Tree tree = read();
+  for (const int32_t size : TreeMutator(&tree, &none).DistinctSizes()) {
+    for (size_t emptied = 0; emptied <= kDimensions; ++emptied) {
+      Tree stretched = read();
+      TreeMutator(&stretched, &none).StretchTo(size, kLarge, emptied);
+      file.program = WriteTree(stretched, program::ProgramIdentifier());
+      programs.push_back(WriteProgramFile(file));
+    }
+  }
+  return programs;
 }
 
 }  // namespace xir::fuzz

@@ -1,7 +1,9 @@
-// xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--each-kernel] [FILE|DIRECTORY]...
+// xir_fuzz_replay [--recipes N] [--derived N] [--stretched] [--seed S] [--each-kernel]
+// [FILE|DIRECTORY]...
 //
 // The loader's fuzzer without coverage, the same each time: runs the inputs given, N programs that
-// are changed from each of them, and N recipes of random bytes. With --each-kernel it is an error
+// are changed from each of them, each of them with its sizes stretched, and N recipes of random
+// bytes. With --each-kernel it is an error
 // if a kernel of the runtime has not succeeded then.
 //
 // xir_fuzz_replay --write PREFIX --recipes N [--seed S] [--valid | --kernels FILE]
@@ -9,7 +11,7 @@
 // Writes N programs as PREFIX<seed>.pte instead of running them; with --kernels, programs that call
 // the kernels whose names are the file's lines, each in turn: of many the first that succeeds,
 // since few arguments drawn at random fit a kernel. With FILEs, the program that each of them is
-// goes to PREFIX<name>.pte.
+// goes to PREFIX<name>.pte, or, with --stretched, the stretched ones to PREFIX<name>-<number>.pte.
 
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +25,7 @@
 #include "draws.h"
 #include "fuzz_one.h"
 #include "kernels/registry.h"
+#include "mutate.h"
 #include "program_builder.h"
 #include "run_program.h"
 
@@ -38,6 +41,7 @@ struct Options {
   uint64_t seed = 0;
   std::string write;
   std::vector<std::string> kernels;
+  bool stretched = false;
   bool valid = false;
   bool verbose = false;
   bool each_kernel = false;
@@ -53,7 +57,8 @@ std::vector<std::string> Lines(const std::string& path) {
 bool Parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    const bool flag = name == "--valid" || name == "--verbose" || name == "--each-kernel";
+    const bool flag = name == "--valid" || name == "--verbose" || name == "--each-kernel" ||
+                      name == "--stretched";
     if (name[0] == '-' && !flag && i + 1 == argc) return false;
     if (name == "--valid") {
       options->valid = true;
@@ -61,6 +66,8 @@ bool Parse(int argc, char** argv, Options* options) {
       options->verbose = true;
     } else if (name == "--each-kernel") {
       options->each_kernel = true;
+    } else if (name == "--stretched") {
+      options->stretched = true;
     } else if (name == "--recipes") {
       options->recipes = std::stoull(argv[++i]);
     } else if (name == "--derived") {
@@ -125,6 +132,19 @@ void Try(const Blob& input, const std::string& what, bool verbose, bool plainly,
   counts->ran += outcome.executions > 0 ? 1 : 0;
 }
 
+void TryStretched(const Options& options, Counts* counts) {
+  if (!options.stretched) return;
+  for (const std::string& path : options.inputs) {
+    for (const fs::path& file : Files(path)) {
+      size_t number = 0;
+      for (const Blob& stretched : xir::fuzz::StretchedPrograms(View(ReadFile(file)))) {
+        Try(stretched, file.string() + " stretched " + std::to_string(number++), options.verbose,
+            /*plainly=*/false, counts);
+      }
+    }
+  }
+}
+
 bool WriteFile(const std::string& path, xir::Bytes bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
@@ -154,7 +174,16 @@ int Write(const Options& options) {
       const Blob bytes = ReadFile(input);
       const Blob program =
           xir::fuzz::IsProgram(View(bytes)) ? bytes : xir::fuzz::ProgramOf(View(bytes));
-      if (!WriteFile(options.write + input.filename().string() + ".pte", View(program))) return 1;
+      const std::string name = options.write + input.filename().string();
+      if (!options.stretched) {
+        if (!WriteFile(name + ".pte", View(program))) return 1;
+        continue;
+      }
+      size_t number = 0;
+      for (const Blob& stretched : xir::fuzz::StretchedPrograms(View(program))) {
+        const std::string path = name + "-" + std::to_string(number++) + ".pte";
+        if (!WriteFile(path, View(stretched))) return 1;
+      }
     }
   }
   for (uint64_t seed = options.seed; seed < options.seed + options.recipes; ++seed) {
@@ -176,7 +205,7 @@ int main(int argc, char** argv) {
   if (!Parse(argc, argv, &options)) {
     std::fprintf(
         stderr,
-        "usage: xir_fuzz_replay [--recipes N] [--derived N] [--seed S] [--verbose] "
+        "usage: xir_fuzz_replay [--recipes N] [--derived N] [--stretched] [--seed S] [--verbose] "
         "[--each-kernel]\n"
         "                       [--write PREFIX [--valid | --kernels FILE]] [FILE|DIRECTORY]...\n");
     return 2;
@@ -195,6 +224,7 @@ int main(int argc, char** argv) {
       }
     }
   }
+  TryStretched(options, &counts);
   for (uint64_t seed = options.seed; seed < options.seed + options.recipes; ++seed) {
     Try(Recipe(seed), "recipe " + std::to_string(seed), options.verbose, options.each_kernel,
         &counts);
