@@ -323,7 +323,7 @@ def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cost-report"], "a cost report predicts what --delegate takes: give that as well"),
+        (["--no-delegate", "--cost-report"], "a cost report predicts what delegates take, and there are none"),
         (
             ["-d", "--cost-report"],
             "--cost-report predicts for one processor: --cpu native, zen3, zen4, or a .toml file",
