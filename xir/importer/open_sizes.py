@@ -71,8 +71,9 @@ def _for_all_sizes(env: ShapeEnv, expr: sympy.Basic) -> sympy.Basic | None:
         limits = env.var_to_range.get(symbol)  # pyright: ignore[reportArgumentType]
         if limits is None or not (limits.lower.is_Integer and limits.upper.is_Integer):
             return None
-        ranges.append(range(int(limits.lower), int(limits.upper) + 1))
-        combinations *= len(ranges[-1])
+        low, high = int(limits.lower), int(limits.upper)
+        ranges.append(range(low, high + 1))
+        combinations *= high - low + 1  # which is more than `len` can say where nothing bounds a size
         if combinations > MOST_TRIED:
             return None
     common: sympy.Basic | None = None

@@ -44,8 +44,7 @@ constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
 constexpr char kThreadPoolName[] = "libexecutorch_threadpool.so";
 constexpr char kAdvice[] =
     "set XIR_XNNPACK_LIBRARY (in C++, LoadOptions::xnnpack_paths) to a library that has it, such "
-    "as "
-    "libexecutorch_backend_xnnpack.so of the Python package (`pip install --no-deps "
+    "as libexecutorch_backend_xnnpack.so of the Python package (`pip install --no-deps "
     "executorch==1.5.1`), or build with one (XIR_XNNPACK_ROOT, docs/embedding.md)";
 
 bool Exists(const fs::path& path) {
