@@ -9,6 +9,7 @@ is what an order of summation or a fused step may move as well; more than some t
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -110,7 +111,7 @@ def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dic
     with torch.no_grad():
         types = eager(program, inputs)
         best = exact(program, inputs, types, None)
-    lost = behind_nan(program, types)
+    lost = behind_listed(program, types)
 
     @cache
     def nearby() -> list[dict[str, Tensor]]:
@@ -126,10 +127,20 @@ def references(program: Program, inputs: Mapping[str, Tensor], seed: int) -> dic
     return {name: reference(name) for name in program.outputs}
 
 
-def behind_nan(program: Program, types: Mapping[str, Tensor]) -> set[str]:
-    """The values that come of one with NaN: XNNPACK passes over these in places, as the rationale says."""
-    found = {name for name, value in types.items() if value.is_floating_point() and bool(value.isnan().any())}
+MADE_NAN = re.compile(r"sqrt|std|norm|conv")
+"""What makes NaN of infinities or beside them, as docs/reference/xnnpack_faults.md and the rationale say."""
+
+
+def behind_listed(program: Program, types: Mapping[str, Tensor]) -> set[str]:
+    """The values that come of numbers with which XNNPACK is known to compute others than PyTorch, as the pages say.
+
+    These are NaN, which it passes over in places, and infinities that a root or a convolution reads.
+    """
+    floats = {name: value for name, value in types.items() if value.is_floating_point()}
+    found = {name for name, value in floats.items() if bool(value.isnan().any())}
+    infinite = {name for name, value in floats.items() if bool(value.isinf().any())}
     for line in program.lines:
-        if not found.isdisjoint(line.reads):
+        makes_nan = MADE_NAN.search(line.text) is not None and not infinite.isdisjoint(line.reads)
+        if makes_nan or not found.isdisjoint(line.reads):
             found.add(line.name)
     return found

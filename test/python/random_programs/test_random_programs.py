@@ -37,6 +37,11 @@ def program_of(*lines: tuple[str, Kind], dtype: torch.dtype = torch.float32) -> 
     return Program(given, {}, made, [made[-1].name], values={"x0": x})
 
 
+def program_result(program: Program, x: torch.Tensor) -> torch.Tensor:
+    """Eager's output."""
+    return program.module()(x)[0]
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("form", "other", "drawing"),
@@ -52,6 +57,15 @@ def test_few_programs(form: str, other: str, drawing: dict[str, bool]) -> None:
     programs = [each for seed in range(SEEDS, SEEDS + count) if (each := drawn(seed, **drawing)).outputs]
     found = [each for each in findings(programs, [form, other], 0, stock=True) if each.kind not in COUNTED]
     assert not found, "\n\n".join(reproducer(each) for each in found)
+
+
+@pytest.mark.parametrize("text", ["torch.sqrt(x0)", "F.conv1d(x0, torch.ones(1, 4, 1))"])
+def test_what_makes_nan_of_infinities_is_not_held_to_eager(text: str) -> None:
+    program = program_of((text, Kind.COMPUTES), ("1 % v0", Kind.COMPUTES))
+    for number, is_held in ((4.0, True), (torch.inf, False)):
+        x = torch.full((4, 4), number)
+        found = references(program, {"x0": x}, 0)["v1"]
+        assert bool(found.wrong(torch.full_like(program_result(program, x), torch.nan), "eager is finite")) == is_held
 
 
 def test_a_seed_draws_one_program() -> None:
