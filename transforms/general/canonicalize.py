@@ -47,6 +47,10 @@ class CanonicalizePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "transposes and reshapes that meet, transposes of a product's right operand, clamps and "
+        "conversions that do nothing"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     delegates: bool = True

@@ -47,6 +47,8 @@ class XirPass(ModulePass):
     """Whether it asks which ops of the program a node is made of (`xir.ir.provenance`)."""
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
     """How far it may move the numbers that a program computes."""
+    proved: ClassVar[str] = ""
+    """For which graphs `test/python/proofs` shows with z3 that it keeps every value; "" if it is only tested."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -236,3 +236,22 @@ func.func @cut_off(%x: tensor<1x4x8x3xi8>) -> tensor<1x4x8x8xi8> {
   }
   func.return %y : tensor<1x4x8x8xi8>
 }
+
+// The sum's integers begin at 0, so no interval of them lies within the bounds: a sum cannot end there, a clamp can.
+
+// CHECK-LABEL: func.func @beyond_the_integers(
+// CHECK:         xnnpack.binary add
+// CHECK-NEXT:    xnnpack.clamp
+// CHECK-NEXT:    xnnpack.yield
+func.func @beyond_the_integers(%x: tensor<4xi8>) -> tensor<4xi8> {
+  %y = xnnpack.subgraph(%x) : (tensor<4xi8>) -> tensor<4xi8> {
+  ^bb0(%i: tensor<4x!quant.uniform<i8:f32, 0.125:-5>>):
+    %0 = xnnpack.binary add %i, %i
+           : tensor<4x!quant.uniform<i8:f32, 0.125:-5>>, tensor<4x!quant.uniform<i8:f32, 0.125:-5>>
+           -> tensor<4x!quant.uniform<i8:f32, 0.25:-128>>
+    %1 = xnnpack.clamp %0 {output_min = -2.0 : f32, output_max = -1.5 : f32}
+           : tensor<4x!quant.uniform<i8:f32, 0.25:-128>> -> tensor<4x!quant.uniform<i8:f32, 0.25:-128>>
+    xnnpack.yield %1 : tensor<4x!quant.uniform<i8:f32, 0.25:-128>>
+  }
+  func.return %y : tensor<4xi8>
+}

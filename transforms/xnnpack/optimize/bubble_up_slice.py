@@ -51,6 +51,7 @@ class BubbleUpSlicePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "every box behind products, elementwise nodes, transposes and reshapes"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -53,6 +53,7 @@ class FoldQdqPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.REQUANTISED
+    proved: ClassVar[str] = "sums, products, moves, clamps and layers with weights, where scales are powers of 2"
     preserves: ClassVar = (ValueAnalysis,)
     uses_origins: ClassVar[bool] = True
 

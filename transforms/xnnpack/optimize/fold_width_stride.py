@@ -49,6 +49,7 @@ class FoldWidthStridePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "rows of six pixels, kernels up to 4, strides 2 and 3, each padding"
 
     channel_group: int = 8
     """How many input channels XNNPACK multiplies at once: 8 on x86 and on Arm with I8MM, 4 on older Arm."""

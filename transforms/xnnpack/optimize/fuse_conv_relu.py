@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -38,11 +39,8 @@ class FuseClamp(RewritePattern):
             return
         low = max(producer.bounds[0], op.bounds[0])
         high = min(producer.bounds[1], op.bounds[1])
-        if not low < high or cuts_off(op) or not takes_type(producer, op):
+        if not low < high or cuts_off(op) or not takes(producer, op, bounds(low, high)):
             return
-        for name in ("output_min", "output_max"):
-            producer.properties.pop(name, None)
-        producer.properties.update(bounds(low, high))
         inherit(producer, producer, op)
         rewriter.notify_op_modified(producer)
         rewriter.replace(op, [], [op.input])
@@ -74,26 +72,38 @@ def numbers_of(element: UniformType) -> tuple[float, float]:
     return low, high
 
 
-def takes_type(producer: xnnpack.BoundedOp, clamp: xnnpack.ClampOp) -> bool:
-    """Give the node, and what moves its result, the scale of the clamp's result; False if XNNPACK has no such node."""
+def takes(producer: xnnpack.BoundedOp, clamp: xnnpack.ClampOp, bounds: Mapping[str, Attribute]) -> bool:
+    """Give the node these bounds, and with what moves its result the scale of the clamp's result.
+
+    False, with nothing changed, if XNNPACK has no such node.
+    """
     element = element_type(clamp.output)
-    if element_type(clamp.input) == element:
-        return True
     owners = [producer_of(clamp.input)]
     while owners[-1] is not producer:
         owners.append(producer_of(owners[-1].operands[0]))
-    before = [owner.results[0].type for owner in owners]
+    types, properties = [owner.results[0].type for owner in owners], dict(producer.properties)
+    for name in ("output_min", "output_max"):
+        producer.properties.pop(name, None)
+    producer.properties.update(bounds)
+    if not isinstance(element, UniformType):
+        return True
     for owner in owners:
-        result = owner.results[0]
-        Rewriter.replace_value_with_new_type(result, TensorType(element, shape_of(result)))
+        set_type(owner.results[0], TensorType(element, shape_of(owner.results[0])))
     try:
         for owner in owners:
             owner.verify_()
     except VerifyException:
-        for owner, type in zip(owners, before, strict=True):
-            Rewriter.replace_value_with_new_type(owner.results[0], type)
+        producer.properties = properties
+        for owner, type in zip(owners, types, strict=True):
+            set_type(owner.results[0], type)
         return False
     return True
+
+
+def set_type(value: SSAValue, type: Attribute) -> None:
+    """Change a value's type, if it has another."""
+    if value.type != type:
+        Rewriter.replace_value_with_new_type(value, type)
 
 
 def producer_of(value: SSAValue) -> Operation:
@@ -123,6 +133,7 @@ class FuseConvReluPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "clamps behind clamps, sums and products, on numbers and on integers of several types"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
@@ -150,4 +161,4 @@ def why_not(clamp: xnnpack.ClampOp) -> str:
         return "both bounds leave no number between them"
     if cuts_off(clamp):
         return f"the integers of {owner.name} end before those of the clamp"
-    return f"XNNPACK has no {owner.name} with a result of type {element_type(clamp.output)}"
+    return f"XNNPACK has no {owner.name} with a result of type {element_type(clamp.output)} within these bounds"

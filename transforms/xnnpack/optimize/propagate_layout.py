@@ -69,6 +69,10 @@ class PropagateLayoutPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "nodes of each kind between transposes of up to four dimensions, values that meet, and "
+        "convolutions with a residual"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -1,0 +1,198 @@
+"""What each node means as terms, from its op's definition: another implementation than `xir.evaluate`, and than ATen.
+
+Functions that no pass looks into, such as exp, are uninterpreted: equal for equal operands, else anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import singledispatch
+from itertools import product
+
+import numpy as np
+import z3
+from xdsl.ir import Operation, SSAValue
+
+from proofs.terms import Term, Terms, each, largest, number, numbers, stored, total, within
+from xir.dialects import xnnpack
+from xir.dialects.xnnpack.base import element_type, ints, shape_of
+
+UNARY: Mapping[str, Callable[[Term], Term]] = {
+    "abs": lambda x: z3.If(x < 0, -x, x),
+    "negate": lambda x: -x,
+    "square": lambda x: x * x,
+}
+
+BINARY: Mapping[str, Callable[[Term, Term], Term]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "maximum": lambda x, y: z3.If(x > y, x, y),
+    "minimum": lambda x, y: z3.If(x < y, x, y),
+}
+
+
+def results_of(op: xnnpack.NodeOp, values: Mapping[SSAValue, Terms], rounds: bool) -> list[Terms]:
+    """The results of a node: what moves elements of one type moves what is stored, all else computes with numbers."""
+    types = {element_type(value) for value in (*op.operands, *op.results)}
+    if len(types) == 1 and isinstance(op, MOVES):
+        return [moved(op, [values[value] for value in op.operands])]
+    operands = [numbers(values[value], element_type(value)) for value in op.operands]
+    results = [moved(op, operands)] if isinstance(op, MOVES) else computed(op, operands)
+    return [stored(result, element_type(value), rounds) for result, value in zip(results, op.results, strict=True)]
+
+
+MOVES = (
+    xnnpack.ConcatenateOp,
+    xnnpack.ConvertOp,
+    xnnpack.CopyOp,
+    xnnpack.StaticConstantPadOp,
+    xnnpack.StaticReshapeOp,
+    xnnpack.StaticSliceOp,
+    xnnpack.StaticTransposeOp,
+)
+
+
+def moved(op: Operation, operands: Sequence[Terms]) -> Terms:
+    """The elements of operands at other places."""
+    match op:
+        case xnnpack.StaticTransposeOp():
+            return operands[0].transpose(ints(op.perm))
+        case xnnpack.StaticReshapeOp():
+            return operands[0].reshape(shape_of(op.output))
+        case xnnpack.StaticSliceOp():
+            box = zip(ints(op.offsets), ints(op.sizes), strict=True)
+            return operands[0][tuple(slice(start, start + size) for start, size in box)]
+        case xnnpack.StaticConstantPadOp():
+            filled = number(op.padding_value.value.data)
+            if z3.is_int(operands[0].flat[0]):
+                filled = stored(np.array(filled, object), element_type(op.output)).item()
+            amounts = list(zip(ints(op.pre_paddings), ints(op.post_paddings), strict=True))
+            return padded(operands[0], amounts, filled)
+        case xnnpack.ConcatenateOp():
+            return np.concatenate(list(operands), op.axis.value.data)
+        case xnnpack.ConvertOp() | xnnpack.CopyOp():
+            return operands[0]
+        case _:
+            raise NotImplementedError(op.name)
+
+
+def padded(value: Terms, amounts: Sequence[tuple[int, int]], filled: Term) -> Terms:
+    """A value with so many equal elements before and after it in each dimension."""
+    shape = [before + size + after for size, (before, after) in zip(value.shape, amounts, strict=True)]
+    result = np.full(shape, filled, object)
+    inner = (slice(before, before + size) for size, (before, _) in zip(value.shape, amounts, strict=True))
+    result[tuple(inner)] = value
+    return result
+
+
+def bounded(op: xnnpack.BoundedOp, value: Terms) -> list[Terms]:
+    """A value within the node's bounds."""
+    return [each(lambda term: within(term, *op.bounds), value)]
+
+
+@singledispatch
+def computed(op: Operation, operands: Sequence[Terms]) -> list[Terms]:
+    """The results of a node that computes."""
+    raise NotImplementedError(op.name)
+
+
+@computed.register
+def _(op: xnnpack.UnaryOp, operands: Sequence[Terms]) -> list[Terms]:
+    anything = z3.Function(op.kind.data, z3.RealSort(), z3.RealSort())
+    return [each(UNARY.get(op.kind.data, anything), operands[0])]
+
+
+@computed.register
+def _(op: xnnpack.BinaryOp, operands: Sequence[Terms]) -> list[Terms]:
+    anything = z3.Function(op.kind.data, z3.RealSort(), z3.RealSort(), z3.RealSort())
+    return bounded(op, each(BINARY.get(op.kind.data, anything), *operands))
+
+
+@computed.register
+def _(op: xnnpack.ClampOp, operands: Sequence[Terms]) -> list[Terms]:
+    return bounded(op, operands[0])
+
+
+@computed.register
+def _(op: xnnpack.FullyConnectedOp, operands: Sequence[Terms]) -> list[Terms]:
+    x, filter, *bias = operands
+    return bounded(op, added(products(x, filter if op.transpose_weights is not None else filter.T), bias))
+
+
+@computed.register
+def _(op: xnnpack.BatchMatrixMultiplyOp, operands: Sequence[Terms]) -> list[Terms]:
+    lhs, rhs = operands
+    return [products(lhs, rhs if op.transpose_b is None else np.swapaxes(rhs, -1, -2))]
+
+
+@computed.register
+def _(op: xnnpack.Conv2dOp, operands: Sequence[Terms]) -> list[Terms]:
+    x, filter, *bias = operands
+    groups = op.groups.value.data
+    per_group = filter.shape[0] // groups
+    parts = [
+        dot(window[..., group * filter.shape[3] : (group + 1) * filter.shape[3]], filter[channel])
+        for window in windows(op, x, filter.shape[1:3], number(0.0))
+        for channel in range(filter.shape[0])
+        for group in [channel // per_group]
+    ]
+    return bounded(op, added(np.array(parts, object).reshape(shape_of(op.output)), bias))
+
+
+@computed.register
+def _(op: xnnpack.DepthwiseConv2dOp, operands: Sequence[Terms]) -> list[Terms]:
+    x, filter, *bias = operands
+    multiplier = filter.shape[3] // x.shape[3]
+    parts = [
+        dot(window[..., channel // multiplier], filter[0, ..., channel])
+        for window in windows(op, x, filter.shape[1:3], number(0.0))
+        for channel in range(filter.shape[3])
+    ]
+    return bounded(op, added(np.array(parts, object).reshape(shape_of(op.output)), bias))
+
+
+@computed.register
+def _(op: xnnpack.MaxPooling2dOp, operands: Sequence[Terms]) -> list[Terms]:
+    (x,) = operands
+    outside = z3.Real("nothing")
+    parts = [
+        largest(term for term in window[..., channel].flat if term is not outside)
+        for window in windows(op, x, ints(op.kernel), outside)
+        for channel in range(x.shape[3])
+    ]
+    return bounded(op, np.array(parts, object).reshape(shape_of(op.output)))
+
+
+def windows(
+    op: xnnpack.ConvolutionOp | xnnpack.MaxPooling2dOp, x: Terms, kernel: Sequence[int], outside: Term
+) -> Iterator[Terms]:
+    """The pixels [kH, kW, C] that each pixel of the result is made of; what lies beyond the image is `outside`."""
+    top, right, bottom, left = ints(op.padding)
+    x = padded(x, [(0, 0), (top, bottom), (left, right), (0, 0)], outside)
+    (down, along), (rows, columns) = ints(op.stride), ints(op.dilation)
+    _, height, width, _ = shape_of(op.results[0])
+    for image, i, j in product(range(len(x)), range(height), range(width)):
+        below = slice(i * down, i * down + (kernel[0] - 1) * rows + 1, rows)
+        beside = slice(j * along, j * along + (kernel[1] - 1) * columns + 1, columns)
+        yield x[image, below, beside]
+
+
+def dot(x: Terms, y: Terms) -> Term:
+    """The sum of the products of two tensors' elements."""
+    return total([a * b for a, b in zip(x.flat, y.flat, strict=True)])
+
+
+def products(lhs: Terms, rhs: Terms) -> Terms:
+    """Products of matrices, whose outer dimensions broadcast."""
+    outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+    lhs, rhs = (np.broadcast_to(each, (*outer, *each.shape[-2:])) for each in (lhs, rhs))
+    result = np.empty((*outer, lhs.shape[-2], rhs.shape[-1]), object)
+    for *at, i, j in np.ndindex(*result.shape):
+        result[*at, i, j] = dot(lhs[*at, i], rhs[*at, :, j])
+    return result
+
+
+def added(value: Terms, bias: Sequence[Terms]) -> Terms:
+    """A value and a bias, if there is one."""
+    return each(lambda x, y: x + y, value, bias[0]) if bias else value

@@ -1,0 +1,189 @@
+"""Proofs that a pass keeps what the subgraphs of a function compute.
+
+The function before and after the pass is written as terms of one set of variables, and z3 looks for values at which an
+output differs. A weight is a variable as well where the pass only moves weights: a constant that numbers its elements
+1, 2, 3, … stands for the variables w1, w2, w3, …, wherever the pass puts them, and 0 for 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import z3
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from proofs.meaning import results_of
+from proofs.terms import Term, Terms, number, variables
+from xir.dialects import xnnpack
+from xir.dialects.quant import UniformType
+from xir.dialects.xnnpack.base import element_type, shape_of
+from xir.ir.constants import constant_array
+from xir.ir.context import XirContext
+from xir.ir.parser import parse_module
+from xir.ir.passes import PassManager, XirPass
+from xir.ir.printer import module_to_text
+
+SECONDS = 60
+"""How long z3 may look for a difference."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What became of a function."""
+
+    after: str
+    changed: bool
+    counterexample: str
+    """Values of the variables at which an output differs; "" if there are none."""
+
+
+class UnprovedError(Exception):
+    """z3 found neither a difference nor that there is none."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a function is read."""
+
+    weights: bool = True
+    """Whether constants stand for any numbers."""
+    rounds: bool = True
+    """Whether integers of quantised types are integers; without, they keep their fractions."""
+
+
+EXACT = Reading()
+"""For any weights, with all roundings to integers."""
+
+
+def prove(text: str, *passes: XirPass, reading: Reading = EXACT) -> Proof:
+    """Whether the function `forward` of a module computes the same after passes. UnprovedError after SECONDS."""
+    ctx = XirContext()
+    module = parse_module(ctx, text)
+    before = module_to_text(module, ctx)
+    outputs, bounds = outputs_of(module, ctx, reading)
+    PassManager(ctx, list(passes)).run(module)
+    after = module_to_text(module, ctx)
+    again, _ = outputs_of(module, ctx, reading)
+    return Proof(after, after != before, difference(outputs, again, bounds))
+
+
+def outputs_of(module: ModuleOp, ctx: XirContext, reading: Reading) -> tuple[list[Terms], list[Term]]:
+    """The outputs of `forward` as terms, and the bounds of its inputs."""
+    function = next(op for op in module.body.ops if isinstance(op, FuncOp))
+    values, bounds = dict[SSAValue, Terms](), list[Term]()
+    for position, value in enumerate(function.body.block.args):
+        values[value], limits = variables(f"x{position}", shape_of(value), stored_element(value))
+        bounds += limits
+    return run(function.body.block, values, ctx, reading), bounds
+
+
+def stored_element(value: SSAValue) -> Attribute:
+    """The quantised type in which a subgraph takes an argument of the function, else the argument's own."""
+    for use in value.uses:
+        if isinstance(use.operation, xnnpack.SubgraphOp):
+            return element_type(use.operation.body.block.args[use.index])
+    return element_type(value)
+
+
+def run(block: Block, values: dict[SSAValue, Terms], ctx: XirContext, reading: Reading) -> list[Terms]:
+    """What a block ends with."""
+    for op in block.ops:
+        match op:
+            case ReturnOp() | xnnpack.YieldOp():
+                return [values[value] for value in op.operands]
+            case xnnpack.SubgraphOp():
+                inner = dict[SSAValue, Terms](
+                    zip(op.body.block.args, [values[each] for each in op.operands], strict=True)
+                )
+                results = run(op.body.block, inner, ctx, reading)
+            case xnnpack.ConstantOp():
+                results = [constant(op, ctx, reading)]
+            case xnnpack.NodeOp():
+                results = results_of(op, values, reading.rounds)
+            case _:
+                raise NotImplementedError(op.name)
+        for value, result in zip(op.results, results, strict=True):
+            assert result.shape == tuple(shape_of(value)), f"{op}: {result.shape}"
+            values[value] = result
+    raise AssertionError("a block ends with a terminator")
+
+
+def constant(op: xnnpack.ConstantOp, ctx: XirContext, reading: Reading) -> Terms:
+    """A constant's elements, or the variables that they number."""
+    array = constant_array(op.value, ctx, op)
+    is_integer = isinstance(element_type(op.output), UniformType)
+
+    def element(value: float) -> Term:
+        if reading.weights and value != 0:
+            return z3.Int(f"w{int(value)}") if is_integer else z3.Real(f"w{value:g}")
+        return z3.IntVal(int(value)) if is_integer else number(float(value))
+
+    return np.frompyfunc(element, 1, 1)(np.asarray(array, object)).reshape(array.shape)
+
+
+def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence[Term]) -> str:
+    """Values of variables at which outputs differ; "" if there are none."""
+    assert [each.shape for each in before] == [each.shape for each in after]
+    pairs = [(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old.flat, new.flat, strict=True)]
+    # Sums of the same products are often one term when they are written in one way.
+    unequal = [a != b for a, b in pairs if not a.eq(b) and not z3.simplify(a, som=True).eq(z3.simplify(b, som=True))]
+    of_one = [each for each in unequal if is_of_one_integer(each)]
+    found = next(filter(None, (among_integers(each, bounds) for each in of_one)), "")
+    return found or solution([each for each in unequal if not is_of_one_integer(each)], bounds)
+
+
+def is_of_one_integer(claim: Term) -> bool:
+    """Whether a claim is about one integer, all of whose values can be tried."""
+    variables = variables_of(claim)
+    return len(variables) == 1 and z3.is_int(variables[0])
+
+
+def variables_of(claim: Term) -> list[Term]:
+    """The variables in a term, each once; terms share parts, so each part is looked at once."""
+    found, seen, waiting = list[Term](), set[int](), [claim]
+    while waiting:
+        term = waiting.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        waiting += term.children()
+        if z3.is_const(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            found.append(term)
+    return found
+
+
+def among_integers(claim: Term, bounds: Sequence[Term]) -> str:
+    """A value of a claim's integer that makes it true; "" if there is none. z3 gets lost in nested roundings."""
+    (variable,) = variables_of(claim)
+    low, high = (each.arg(1).as_long() for each in bounds if each.arg(0).eq(variable))
+    for value in range(low, high + 1):
+        if z3.is_true(z3.simplify(z3.substitute(claim, (variable, z3.IntVal(value))))):
+            return f"{variable} = {value}"
+    return ""
+
+
+def solution(claims: Sequence[Term], bounds: Sequence[Term]) -> str:
+    """Values that make one of the claims true; "" if there are none."""
+    if not claims:
+        return ""
+    solver = z3.Solver()
+    solver.set("timeout", SECONDS * 1000)
+    solver.add(*bounds, z3.Or(*claims))
+    found = solver.check()
+    if found == z3.unknown:
+        raise UnprovedError(solver.reason_unknown())
+    return str(solver.model()) if found == z3.sat else ""
+
+
+def prove_all(texts: Iterable[str], *passes: XirPass, at_least: int, reading: Reading = EXACT) -> None:
+    """Hold passes to many functions, of which at least so many are to be rewritten."""
+    count = 0
+    for text in texts:
+        proof = prove(text, *passes, reading=reading)
+        assert not proof.counterexample, f"{text}\nbecomes\n{proof.after}\nwhich differs at {proof.counterexample}"
+        count += proof.changed
+    assert count >= at_least, count

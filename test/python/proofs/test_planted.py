@@ -1,0 +1,210 @@
+"""What is off by one in a pass is disproved: each change of a source, by the graphs of that pass's test."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+from proofs import test_canonicalize as canonicalize
+from proofs import test_fold_qdq as qdq
+from proofs import test_fold_width_stride as stride
+from proofs import test_fuse_conv_relu as clamps
+from proofs import test_propagate_layout as layouts
+from proofs import test_slices as slices
+from proofs.proof import EXACT, Reading, prove
+from xir.ir.diagnostics import DiagnosticError
+from xir.ir.passes import XirPass
+from xir.transforms.general.canonicalize import CanonicalizePass
+from xir.transforms.registry import PASSES
+from xir.transforms.xnnpack.optimize.bubble_up_slice import BubbleUpSlicePass
+from xir.transforms.xnnpack.optimize.fold_qdq import FoldQdqPass
+from xir.transforms.xnnpack.optimize.fold_width_stride import FoldWidthStridePass
+from xir.transforms.xnnpack.optimize.fuse_conv_relu import FuseConvReluPass
+from xir.transforms.xnnpack.optimize.propagate_layout import PropagateLayoutPass
+from xir.transforms.xnnpack.optimize.split_fully_connected import SplitFullyConnectedPass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One mistake in a pass, and graphs that it breaks."""
+
+    module: str
+    """Below `xir`."""
+    before: str
+    after: str
+    compiler_pass: XirPass
+    texts: Callable[[], Iterable[str]]
+    reading: Reading = EXACT
+
+
+PATTERNS = "dialects.xnnpack.canonicalization_patterns"
+OPTIMIZE = "transforms.xnnpack.optimize"
+
+FAULTS = {
+    "transposes composed the other way": Fault(
+        PATTERNS,
+        "[ints(inner.perm)[axis] for axis in ints(op.perm)]",
+        "[ints(op.perm)[axis] for axis in ints(inner.perm)]",
+        CanonicalizePass(),
+        lambda: canonicalize.transposes(3),
+    ),
+    "any transpose taken for none": Fault(
+        PATTERNS,
+        "list(ints(op.perm)) == list(range(len(op.perm)))",
+        "ints(op.perm)[0] == 0",
+        CanonicalizePass(),
+        lambda: canonicalize.transposes(3),
+    ),
+    "the flag of a product kept": Fault(
+        PATTERNS,
+        "if op.transpose_b is None:",
+        "if op.transpose_b is not None:",
+        CanonicalizePass(),
+        lambda: canonicalize.products(2),
+    ),
+    "a clamp's bound dropped": Fault(
+        f"{OPTIMIZE}.fuse_conv_relu",
+        "high = min(producer.bounds[1], op.bounds[1])",
+        "high = op.bounds[1]",
+        FuseConvReluPass(),
+        clamps.on_numbers,
+    ),
+    "integers that end too early": Fault(
+        f"{OPTIMIZE}.fuse_conv_relu",
+        "return max(low, clamp.bounds[0]) < lowest or min(high, clamp.bounds[1]) > highest",
+        "return max(low, clamp.bounds[0]) < lowest",
+        FuseConvReluPass(),
+        clamps.on_integers,
+        Reading(rounds=False),
+    ),
+    "a constant permuted before it has all dimensions": Fault(
+        f"{OPTIMIZE}.propagate_layout",
+        "array.reshape((1,) * (len(layout) - array.ndim) + array.shape)",
+        "array.reshape(array.shape + (1,) * (len(layout) - array.ndim))",
+        PropagateLayoutPass(),
+        lambda: layouts.between_transposes(3, layouts.BETWEEN["row"]),
+    ),
+    "offsets that stay where the layout moves": Fault(
+        f"{OPTIMIZE}._layouts",
+        "u32s([ints(values)[axis] for axis in layout])",
+        "u32s(ints(values))",
+        PropagateLayoutPass(),
+        lambda: layouts.between_transposes(3, layouts.BETWEEN["slice"]),
+    ),
+    "an inverse left out": Fault(
+        f"{OPTIMIZE}.propagate_layout",
+        "step = compose(inverse(held.perm), layout)",
+        "step = compose(held.perm, layout)",
+        PropagateLayoutPass(),
+        layouts.joined,
+    ),
+    "rows cut one later": Fault(
+        f"{OPTIMIZE}.bubble_up_slice",
+        '"offsets": u32s(offsets)',
+        '"offsets": u32s([max(offset - 1, 0) for offset in offsets])',
+        BubbleUpSlicePass(),
+        lambda: slices.sliced(slices.MADE["unary"]),
+    ),
+    "columns of another slice": Fault(
+        f"{OPTIMIZE}.split_fully_connected",
+        "axis = 0 if op.transpose_weights is None else 1",
+        "axis, rows = (0 if op.transpose_weights is None else 1), rows[::-1]",
+        SplitFullyConnectedPass(),
+        lambda: slices.split(4, False, True, ""),
+    ),
+    "a filter padded on the other side": Fault(
+        f"{OPTIMIZE}.fold_width_stride",
+        "missing = (skipped, kernel_width * step - skipped - op.kernel_width)",
+        "missing = (kernel_width * step - skipped - op.kernel_width, skipped)",
+        FoldWidthStridePass(),
+        stride.convolutions,
+        Reading(rounds=False),
+    ),
+    "moves of integers with another zero": Fault(
+        f"{OPTIMIZE}._move_conversions",
+        "return bool(dequantised(integers, element) == number)",
+        "return True",
+        FoldQdqPass(),
+        lambda: qdq.moves(qdq.MOVES["pad by another number"]),
+    ),
+    "a clamp that leaves out integers dropped": Fault(
+        f"{OPTIMIZE}._fold_quantise",
+        "return stored_bounds(bounds, element) == range_of(element)",
+        "return stored_bounds(bounds, element)[0] == range_of(element)[0]",
+        FoldQdqPass(),
+        lambda: qdq.moves(qdq.MOVES["clamp"]),
+    ),
+    "a bias one too large": Fault(
+        f"{OPTIMIZE}._fold_quantise",
+        "integers = np.rint(numbers / scales)",
+        "integers = np.rint(numbers / scales) + 1",
+        FoldQdqPass(),
+        qdq.weighted,
+        Reading(weights=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_disproved(name: str) -> None:
+    fault = FAULTS[name]
+    with planted(fault):
+        assert any(is_disproved(text, fault) for text in fault.texts())
+
+
+def test_passes_that_say_so_are_proved() -> None:
+    say_so = {name for name, load in PASSES.items() if load().proved}
+    assert say_so == {type(fault.compiler_pass).name for fault in FAULTS.values()}
+
+
+def is_disproved(text: str, fault: Fault) -> bool:
+    """Whether there are values for which a graph computes something else; what the verifier refuses shows nothing."""
+    with contextlib.suppress(DiagnosticError):
+        return prove(text, fault.compiler_pass, reading=fault.reading).counterexample != ""
+    return False
+
+
+@contextlib.contextmanager
+def planted(fault: Fault) -> Generator[None]:
+    """A module whose functions are those of its changed source."""
+    module = importlib.import_module(f"xir.{fault.module}")
+    source = inspect.getsource(module)
+    assert source.count(fault.before) == 1, fault.before
+    changed = ModuleType(module.__name__)
+    exec(compile(source.replace(fault.before, fault.after), str(module.__file__), "exec"), changed.__dict__)
+    pairs = list(zip(functions(module), functions(changed), strict=True))
+    codes = [old.__code__ for old, _ in pairs]
+    try:
+        for old, new in pairs:
+            old.__code__ = new.__code__
+        yield
+    finally:
+        for (old, _), code in zip(pairs, codes, strict=True):
+            old.__code__ = code
+
+
+def functions(module: ModuleType) -> Iterator[FunctionType]:
+    """The functions and methods that a module defines, in the order of their names, with those that decorators hold."""
+    for name, value in sorted(vars(module).items()):
+        members = dict(sorted(vars(value).items())) if inspect.isclass(value) else {name: value}
+        if getattr(value, "__module__", None) == module.__name__:
+            for member in members.values():
+                yield from held(member, module.__name__)
+
+
+def held(value: Any, module: str) -> Iterator[FunctionType]:
+    """A function of a module, or those of it that another one wraps."""
+    function = inspect.unwrap(value) if callable(value) else value
+    if not isinstance(function, FunctionType):
+        return
+    if function.__module__ == module:
+        yield function
+    for cell in function.__closure__ or ():
+        yield from held(cell.cell_contents, module)
