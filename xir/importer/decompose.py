@@ -28,7 +28,7 @@ from xir.ir.diagnostics import DiagnosticError
 
 from .aliasing import Operator, is_composite
 from .complex_numbers import ComplexTensor, in_parts, is_complex
-from .decompositions import OF_TORCHVISION, OWN
+from .decompositions import OF_TORCHVISION, OWN, in_common_float
 from .dtypes import is_dynamic, is_open
 from .open_sizes import open_sizes
 from .source import node_location
@@ -52,7 +52,13 @@ def _table() -> dict[Any, Callable[..., Any]]:
     here: dispatch takes those apart by itself.
     """
     table = _core_aten_decompositions_post_autograd()
+    table = {op: in_common_float(rule) if _is_pointwise(op) else rule for op, rule in table.items()}
     return {op: rule for op, rule in {**table, **OWN}.items() if row_of(op) is None}
+
+
+def _is_pointwise(operator: Any) -> bool:
+    """Whether each element of an operator's result is made of the operands' elements at its place."""
+    return isinstance(operator, Operator) and torch.Tag.pointwise in operator.tags
 
 
 def functionalize(program: ExportedProgram) -> ExportedProgram:

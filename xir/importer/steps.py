@@ -200,7 +200,7 @@ class StepImporter:
         if op.row.infer is None:
             results = result if isinstance(result, list | tuple) else (result,)
             op.attributes |= result_bounds(results, self.ranges)
-        if isinstance(op, edge.ToCopyOp) and self._is_inside_operator and element_of(op.results[0]) in (f16, bf16):
+        if isinstance(op, edge.ToCopyOp) and self._is_own_rounding(node, op):
             op.attributes[UNASKED] = UnitAttr()
         self.add(op)
         if isinstance(result, list | tuple):
@@ -208,6 +208,12 @@ class StepImporter:
         else:
             values[node] = op.results[0]
             op.results[0].name_hint = name_hint(node.name)
+
+    def _is_own_rounding(self, node: Node, op: edge.ToCopyOp) -> bool:
+        """Whether what an operator consists of rounds to halves on its own account: not what the operator is given,
+        which ATen rounds too, such as a wider number without dimensions."""
+        is_given = isinstance(node.args[0], Node) and node.args[0].op == "placeholder"
+        return self._is_inside_operator and not is_given and element_of(op.results[0]) in (f16, bf16)
 
     def _numbers_as_tensors(self, op_class: type[edge.EdgeOp], args: dict[str, Any], result: Any) -> dict[str, Any]:
         """The numbers in place of tensors for which no overload takes them, `3 // x`: ATen makes the result's type of

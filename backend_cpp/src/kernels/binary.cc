@@ -359,7 +359,7 @@ Status ClampTensor(const Tensor& self, const Tensor* min, const Tensor* max, Ten
   return DispatchNumeric(common, [&](auto zero) {
     using T = decltype(zero);
     return Map<T, T, T>(ClampBetween<T>{min != nullptr, max != nullptr},
-                        {self, min != nullptr ? *min : self, max != nullptr ? *max : self}, out);
+                        {self, min != nullptr ? *min : self, max != nullptr ? *max : self}, out, common);
   });
 }
 

@@ -79,6 +79,14 @@ Functions FunctionsOf(DType dtype, Compute compute) {
   }
 }
 
+// Whether each number of `from`, loaded as `compute`, is one of `to`.
+bool HoldsAll(DType to, DType from, Compute compute) {
+  if (from == to || from == DType::kBool) return true;
+  if (from == DType::kByte) return to != DType::kChar;
+  if (compute == Compute::kFloat) return to != DType::kHalf && to != DType::kBFloat16;
+  return to != DType::kByte && ElementSize(from) <= ElementSize(to);
+}
+
 }  // namespace
 
 bool IsNumeric(DType dtype) { return FunctionsOf(dtype, Compute::kFloat).load != nullptr; }
@@ -101,11 +109,7 @@ LoadFunction LoaderOf(DType dtype, Compute compute) { return FunctionsOf(dtype, 
 StoreFunction StorerOf(DType dtype, Compute compute) { return FunctionsOf(dtype, compute).store; }
 
 NarrowFunction NarrowerOf(DType from, DType to, Compute compute) {
-  const bool is_half = to == DType::kHalf || to == DType::kBFloat16;
-  const bool is_exact =
-      from == to || from == DType::kBool || from == DType::kByte ||
-      (compute == Compute::kFloat ? !is_half : ElementSize(from) <= ElementSize(to));
-  return is_exact ? nullptr : FunctionsOf(to, compute).narrow;
+  return HoldsAll(to, from, compute) ? nullptr : FunctionsOf(to, compute).narrow;
 }
 
 }  // namespace xir::kernels

@@ -149,8 +149,11 @@ class NodeBuilder:
         return tuple(self.integer(value) for value in values)
 
     def promoted(self, value: SSAValue) -> SSAValue:
-        """An operand in the result's element type, in which ATen computes an elementwise op."""
-        return self.convert(value, element_type(self.op.results[0]))
+        """An operand in the result's element type, in which ATen computes an elementwise op.
+
+        ATen rounds a number without dimensions that is wider than the halves beside it.
+        """
+        return self.convert(value, element_type(self.op.results[0]), asked=True)
 
     def meeting(self, value: SSAValue) -> SSAValue:
         """An operand as ATen computes with it: promoted, or in fp32 where it is kept as a number beside halves."""

@@ -17,13 +17,14 @@ from . import (
     shape,
 )
 from .region_features import OF_TORCHVISION
-from .registry import OWN
+from .registry import OWN, in_common_float
 
 __all__ = [
     "OF_TORCHVISION",
     "OWN",
     "convolution",
     "elementwise",
+    "in_common_float",
     "lookup",
     "matrix",
     "normalization",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
 
 from .registry import decomposes
 
@@ -10,6 +11,12 @@ aten = torch.ops.aten
 
 _SUM, _MEAN, _MAX = range(3)
 """ATen's numbers of the modes."""
+
+
+@decomposes(aten.index_fill.int_Tensor)
+def index_fill(self: torch.Tensor, dim: int, index: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """A copy of self with one number at some places of a dimension, in self's type, which torch's own rule forgets."""
+    return decomposition_table[aten.index_fill.int_Tensor](self, dim, index, value.to(self.dtype))
 
 
 @decomposes(aten.embedding_bag.padding_idx)

@@ -30,22 +30,52 @@ HALVES = (torch.float16, torch.bfloat16)
 def in_opmath(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compute what is made of fp16 and bf16 numbers in fp32, as ATen does (`at::opmath_type`), and round results once.
 
-    Where fp32 operands are among them the result is fp32 anyway.
+    Where fp32 operands with dimensions are among them the result is fp32 anyway; one without is rounded first.
     """
 
     @wraps(function)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        leaves = pytree.tree_leaves((args, kwargs))
-        types = [leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
-        narrow = reduce(torch.promote_types, types) if types else None
+        narrow = common_float((args, kwargs))
         if narrow not in HALVES:
             return function(*args, **kwargs)
 
         def wide(value: torch.Tensor) -> torch.Tensor:
-            return value.float() if value.dtype in HALVES else value
+            return value.to(narrow).float() if value.is_floating_point() else value
 
         args, kwargs = pytree.tree_map_only(torch.Tensor, wide, (args, kwargs))
         return pytree.tree_map_only(torch.Tensor, lambda each: _narrowed(each, narrow), function(*args, **kwargs))
+
+    return computed
+
+
+def common_float(arguments: Any) -> torch.dtype | None:
+    """The type that floating-point operands are converted to; None where there are none.
+
+    Tensors without dimensions count only among themselves (`ResultTypeState` in ATen's `native/TypeProperties.cpp`).
+    """
+    tensors = [each for each in pytree.tree_leaves(arguments) if isinstance(each, torch.Tensor)]
+    floats = [each for each in tensors if each.is_floating_point()]
+    decide = [each for each in floats if each.ndim] or floats
+    return reduce(torch.promote_types, (each.dtype for each in decide)) if decide else None
+
+
+def in_common_float(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Round operands to halves first where these are what the result is of, as ATen does.
+
+    torch's own decompositions widen the halves instead, and leave a wider number without dimensions as it is.
+    """
+
+    @wraps(function)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        common = common_float((args, kwargs))
+        if common not in HALVES:
+            return function(*args, **kwargs)
+
+        def rounded(value: torch.Tensor) -> torch.Tensor:
+            return value if value.dtype in (torch.bool, common) else value.to(common)
+
+        args, kwargs = pytree.tree_map_only(torch.Tensor, rounded, (args, kwargs))
+        return function(*args, **kwargs)
 
     return computed
 
