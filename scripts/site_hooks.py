@@ -4,12 +4,14 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel  # pyright: ignore[reportMissingImports]
 from mkdocs.utils import get_relative_url  # pyright: ignore[reportMissingImports]
-from website import fences, mlir_lexer, names, tree
+from website import fences, lexers, names, tree
+
+COMMANDS = ("docs/reference/commands.md", "docs/reference/passes.md")
 
 
 def on_config(config: Any) -> None:
-    """Colour MLIR, and make anchors as GitHub does."""
-    mlir_lexer.register()
+    """Colour MLIR and consoles, and make anchors as GitHub does."""
+    lexers.register()
     config.mdx_configs["toc"]["slugify"] = names.slug
 
 
@@ -32,6 +34,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     path = page.file.src_uri
     if path == "README.md":
         page.meta["hide"] = ["navigation"]  # there is nothing beside it to choose from
+    if path in (*names.API.values(), *COMMANDS):
+        page.meta["search"] = {"boost": 2}  # what says what a name is comes before pages that use it
     text = tree.without_header(tree.with_source_pages(markdown, path))
     return fences.titled(fences.separate(text))
 

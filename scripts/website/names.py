@@ -93,6 +93,6 @@ def linked(page: str, names: Mapping[str, str], url: Callable[[str], str]) -> st
         if match["text"] is None:
             return match[0]
         place = next((names[name] for name in readings(html.unescape(match["text"])) if name in names), None)
-        return f'<a class="name" href="{url(place)}">{match[0]}</a>' if place else match[0]
+        return f'<a href="{url(place)}">{match[0]}</a>' if place else match[0]
 
     return CODE.sub(link, page)

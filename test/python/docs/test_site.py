@@ -16,9 +16,9 @@ import check_site
 import pytest
 import yaml
 from docs.test_examples import anchors, blocks
-from pygments.token import Error, Keyword, Name, Number
+from pygments.token import Error, Generic, Keyword, Name, Number
 from website import fences, names, tree
-from website.mlir_lexer import MlirLexer
+from website.lexers import ConsoleLexer, MlirLexer
 
 ROOT = Path(__file__).parents[3]
 NAMES = {
@@ -92,7 +92,7 @@ def test_names_of_headings_lead_to_them() -> None:
 )
 def test_code_is_linked(code: str, place: str | None) -> None:
     plain = f"<p><code>{code}</code></p>"
-    expected = f'<p><a class="name" href="/{place}"><code>{code}</code></a></p>' if place else plain
+    expected = f'<p><a href="/{place}"><code>{code}</code></a></p>' if place else plain
     assert names.linked(plain, NAMES, lambda place: f"/{place}") == expected
 
 
@@ -143,6 +143,13 @@ def test_mlir_is_coloured() -> None:
     assert kinds["%x"] is Name.Variable
     assert kinds["f32"] is Keyword.Type
     assert kinds["?x"] is Number
+
+
+def test_output_is_no_command() -> None:
+    text = "$ xir-opt --cse \\\n    in.mlir\n%0 = edge.relu(%x)\n# comment\n$ ls\n"
+    tokens = list(ConsoleLexer().get_tokens(text))
+    assert "".join(word for kind, word in tokens if kind is Generic.Output) == "%0 = edge.relu(%x)\n# comment\n"
+    assert [word for kind, word in tokens if kind is Generic.Prompt] == ["$ ", "$ "]
 
 
 def test_all_mlir_of_the_pages_is_coloured() -> None:

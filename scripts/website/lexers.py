@@ -1,10 +1,11 @@
-"""Colours for MLIR, which Pygments does not know."""
+"""Colours for what Pygments does not know: MLIR, and commands whose output may look like commands."""
 
-from pygments.lexer import RegexLexer, bygroups, words
+from pygments.lexer import RegexLexer, bygroups, using, words
 from pygments.lexers import LEXERS
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
+from pygments.lexers.shell import BashLexer
+from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-__all__ = ["MlirLexer"]  # Pygments reads this
+__all__ = ["ConsoleLexer", "MlirLexer"]  # Pygments reads this
 
 SHAPED = words(("tensor", "memref", "vector", "complex", "tuple"), suffix=r"(?=<)")
 
@@ -13,7 +14,6 @@ class MlirLexer(RegexLexer):
     """The text of the IR, in xir's syntax of ops and in the generic one."""
 
     name = "MLIR"
-    url = "https://mlir.llvm.org"
     aliases = ("mlir",)
     filenames = ("*.mlir",)
 
@@ -43,6 +43,21 @@ class MlirLexer(RegexLexer):
     }
 
 
+class ConsoleLexer(RegexLexer):
+    """Commands after `$ `, and their output. Pygments' own takes output that begins with % or # for commands too."""
+
+    name = "Console"
+    aliases = ("console",)
+
+    tokens = {  # noqa: RUF012 - as Pygments declares it
+        "root": [
+            (r"^(\$ )((?:.*\\\n)*.*\n?)", bygroups(Generic.Prompt, using(BashLexer))),
+            (r".*\n|.+", Generic.Output),
+        ]
+    }
+
+
 def register() -> None:
-    """Let Pygments find it under its name."""
+    """Let Pygments find them under their names, the second instead of its own."""
     LEXERS["MlirLexer"] = (__name__, MlirLexer.name, MlirLexer.aliases, MlirLexer.filenames, ())
+    LEXERS["BashSessionLexer"] = (__name__, ConsoleLexer.name, ConsoleLexer.aliases, (), ())
