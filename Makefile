@@ -130,6 +130,11 @@ screenshots: build ## The pictures in the pages, docs/images, from the real tool
 	scripts/setup.sh --chromium
 	PYTHONPATH=test/python $(BIN)/python -m explore.screenshots
 
+.PHONY: test-site
+test-site: build site ## The site in Chromium, wide and narrow, light and dark, with screenshots in build/site/screenshots; installs Chromium; not part of test
+	scripts/setup.sh --chromium
+	$(BIN)/python -m pytest -m browser test/python/docs $(ARGS)
+
 .PHONY: fuzz
 fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
 	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
@@ -279,6 +284,19 @@ docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_docs.py --check
 	$(BIN)/python scripts/instructions.py --check
 	@echo 'Generated files and pages are up to date'
+
+SITE := build/site
+
+.PHONY: site
+site: $(SITE)/venv/.installed ## The pages and the Python API as a site, build/site/html, without warnings and dead links; needs no build
+	NO_MKDOCS_2_WARNING=1 $(SITE)/venv/bin/mkdocs build --strict --quiet
+	$(SITE)/venv/bin/python scripts/check_site.py $(SITE)/html
+	@echo 'To read it: python3 -m http.server --directory $(SITE)/html'
+
+$(SITE)/venv/.installed: requirements-site.txt
+	$(or $(PYTHON),python3) -m venv $(SITE)/venv
+	$(SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	touch $@
 
 .PHONY: mlir-opt
 mlir-opt: build ## Hold the table of mlir-opt's flags, and what xir-opt prints, against the mlir-opt that is installed

@@ -42,7 +42,19 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Open a file."""
-        self._ask("POST", "/url", {"url": page.as_uri()})
+        self.visit(page.as_uri())
+
+    def visit(self, address: str) -> None:
+        """Open an address."""
+        self._ask("POST", "/url", {"url": address})
+
+    def be_phone(self, width: int = 390, height: int = 844) -> None:
+        """Show pages as a phone does."""
+        self._tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2, mobile=True)
+
+    def prefer(self, scheme: str) -> None:
+        """Prefer `light` or `dark` pages."""
+        self._tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def run(self, script: str) -> Any:
         """What the body of a function returns."""
@@ -67,6 +79,9 @@ class Browser:
     def screenshot(self, path: Path) -> None:
         """Write what is seen as a PNG."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
+
+    def _tell(self, command: str, **parameters: Any) -> None:
+        self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def _find(self, selector: str) -> str:
         return self._ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]

@@ -1,0 +1,1 @@
+"""How the pages of the repository become the site that `make site` builds. Nothing here imports xir."""
