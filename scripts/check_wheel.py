@@ -28,7 +28,7 @@ assert "executorch" not in sys.modules and "torch" not in sys.modules
 assert (Path(xir.get_cmake_dir()) / "xirConfig.cmake").is_file()
 for path in sys.argv[1:]:
     method = xir.runtime.Runtime.get().load_program(path).load_method()
-    inputs = [np.ones(i.shape, i.dtype) for i in method.inputs]
+    inputs = [np.ones(i.shape, i.dtype) for i in method.metadata.inputs]
     print(Path(path).name, [tuple(output.shape) for output in method.execute(inputs)])
 """
 
