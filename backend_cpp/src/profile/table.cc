@@ -240,9 +240,10 @@ class TableWriter {
       if (!row.is_overhead()) ++(row.event->origins.empty() ? unknown : told);
     }
     if (unknown == 0) return "";
-    return told > 0 ? "unknown: XNNPACK fused or added operators, and no one node explains them\n"
-                    : "unknown: the file has no debug information: ExecuTorch writes none that says "
-                      "what a node is of, and xir-aot --strip-debug none\n";
+    return told > 0
+               ? "unknown: XNNPACK fused or added operators, and no one node explains them\n"
+               : "unknown: the file has no debug information: ExecuTorch writes none that says "
+                 "what a node is of, and xir-aot --strip-debug none\n";
   }
 
   // Sums by what `key` says of a row, the largest first.
