@@ -264,6 +264,24 @@ format: venv ## Let ruff and clang-format rewrite what they can
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(CPP_FILES)
 
+##@ Release
+PROCESSORS ?= x86_64 aarch64
+
+.PHONY: wheel
+wheel: venv ## Wheels for PROCESSORS (x86_64 aarch64) in dist, tagged manylinux_2_28, with XNNPACK inside; compiles each anew
+	scripts/setup_arm.sh --programs
+	$(BIN)/pip install --quiet -r requirements-wheel.txt
+	$(BIN)/python scripts/make_wheel.py $(PROCESSORS)
+
+.PHONY: test-wheel
+test-wheel: ## Whether each wheel in dist does its work alone: in environments of its own, the Arm wheel on an emulated processor
+	scripts/setup_arm.sh --programs
+	$(BIN)/python scripts/check_wheel.py dist/xir-*-manylinux_2_28_*.whl
+
+.PHONY: release-check
+release-check: docs-check ## Whether a release is whole: versions, notes, licences, tables, and the wheels in dist; names everything that is not
+	$(BIN)/python scripts/release_check.py
+
 ##@ Generated files
 .PHONY: generate
 generate: build ## Write what follows from op definitions, docstrings and ExecuTorch: schema, C++ dispatch, pages

@@ -2,9 +2,8 @@
 # Gets what `make test-arm` needs beyond the rest: a compiler for 64-bit Arm, an emulator, and the aarch64 wheel that holds
 # XNNPACK, which is unpacked.
 # usage: scripts/setup_arm.sh PYTHON DIRECTORY
+#        scripts/setup_arm.sh --programs      the compiler and the emulator alone, which `make wheel` needs
 set -euo pipefail
-python=$1
-directory=$2
 
 missing=()
 command -v aarch64-linux-gnu-g++ > /dev/null || missing+=(g++-aarch64-linux-gnu)
@@ -18,6 +17,11 @@ if [[ ${#missing[@]} -gt 0 ]]; then
   fi
 fi
 
+if [[ $1 == --programs ]]; then
+  exit
+fi
+python=$1
+directory=$2
 if [[ ! -e $directory/executorch/lib/libexecutorch_backend_xnnpack.so ]]; then
   mkdir -p "$directory"
   "$python" -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: \

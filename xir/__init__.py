@@ -35,6 +35,7 @@ __all__ = [
     "RemarkFilter",
     "XnnpackPartitioner",
     "XnnpackQuantizer",
+    "get_cmake_dir",
     "load",
     "quantize",
     "runtime",
@@ -50,6 +51,20 @@ _MODULES = {
     "quantize": "xir.quantizer",
 }
 """Where names are that are not in `xir.api`."""
+
+
+def get_cmake_dir() -> str:
+    """The folder in which CMake's `find_package(xir)` finds the C and C++ libraries: `cmake -Dxir_DIR=…`.
+
+    FileNotFoundError if xir was installed without them (`XIR_NATIVE=OFF`).
+    """
+    from pathlib import Path
+
+    for folder in __path__:
+        found = Path(folder) / "lib" / "cmake" / "xir"
+        if found.is_dir():
+            return str(found)
+    raise FileNotFoundError("xir was installed without its C and C++ libraries (XIR_NATIVE=OFF)")
 
 
 def __getattr__(name: str) -> Any:

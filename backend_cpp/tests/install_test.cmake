@@ -51,7 +51,7 @@ expect("own kernel: 2 calls, two instances give the same\nown allocator: used, 0
 file(GLOB library ${WORK}/prefix/lib*/libxir.so)
 get_filename_component(folder ${library} DIRECTORY)
 file(READ ${folder}/pkgconfig/xir.pc pc)
-if(NOT pc MATCHES "prefix=${WORK}/prefix\n")
+if(NOT pc MATCHES "prefix=[$]{pcfiledir}/../..")
   message(FATAL_ERROR "unexpected: ${pc}")
 endif()
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,3 +109,58 @@ def test_a_missing_torch_is_one_line(call: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert re.fullmatch(r"xir-\w+: error: 'torch' is not installed: .*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("call", "needed"),
+    [
+        ("from xir.tools.xir_aot import main; code = main(['--model_name', 'add'])", "xir[importer]"),
+        ("from xir.tools.xir_llm import main; code = main(['export', '.', '--max-seq-len', '8'])", "xir[importer,llm]"),
+    ],
+)
+def test_what_is_missing_is_told_at_once(call: str, needed: str, tmp_path: Path) -> None:
+    """Also XNNPACK, which an installation from sources lacks."""
+    program = (
+        "import sys\nfor name in ('torch', 'transformers'): sys.modules[name] = None\n"
+        "from xir.runtime import library\nlibrary.xnnpack_paths = lambda: []\n"
+        f"{call}\nsys.exit(code)"
+    )
+    (tmp_path / "config.json").write_text("{}")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)} | {"XIR_XNNPACK_LIBRARY": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert needed in done.stderr
+
+
+def packages_of(extras: set[str]) -> set[str]:
+    """What extras of pyproject.toml bring, by the names that are imported."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = {re.split("[=<>~ ]", each)[0] for extra in extras for each in listed[extra]}
+    return {name.lower().replace("-", "_").replace("ruamel.yaml", "ruamel") for name in names}
+
+
+@pytest.mark.parametrize(
+    ("extras", "call"),
+    [
+        ({"importer"}, "from xir.tools.xir_aot import main; code = main(['--model_name', 'add', '--quantize'])"),
+        (
+            {"importer"},
+            "from xir.tools.xir_aot import main; code = main(['--model_name', 'mv2', '--explore', 'p.html'])",
+        ),
+        ({"lsp"}, "import xir.lsp.server; code = 0"),
+        ({"llm"}, "from xir.llm.errors import required; required('tokenizers'), required('jinja2'); code = 0"),
+    ],
+)
+def test_an_extra_suffices(extras: set[str], call: str, tmp_path: Path) -> None:
+    every = packages_of({"importer", "llm", "lsp", "executorch", "trained"})
+    torchs_own = {"jinja2", "pillow"}
+    others = every - packages_of(extras) - torchs_own | {"pandas", "flatbuffers", "scipy", "pytest", "lit"}
+    program = f"import sys\nfor name in {sorted(others)}: sys.modules[name] = None\n{call}\nsys.exit(code)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

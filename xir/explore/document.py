@@ -21,7 +21,7 @@ from xir.explore.difference import difference
 from xir.explore.errors import Errors
 from xir.explore.graph import Key, draw
 from xir.explore.layout import Point
-from xir.explore.profile import Profile, check_profile
+from xir.explore.profile import Counted, Profile, check_profile
 from xir.explore.runnable import runnable
 from xir.explore.snapshot import Entry, label_of, take, value_type
 from xir.ir.diagnostics import Diagnostic
@@ -72,7 +72,7 @@ class Stage:
     edges: list[Edge]
     size: Point
     """Of the picture, in pixels."""
-    methods: Sequence[str]
+    counted: Counted
     delegated: Mapping[tuple[str, int, int], int]
     """Method, delegate and number of a delegate's node -> its entry."""
     calls: Mapping[tuple[str, int], int]
@@ -102,7 +102,7 @@ def stage_of(module: ModuleOp, name: str, summary: str = "") -> Stage:
     found = runnable(module)
     delegated = {key: index[op] for key, op in found.nodes.items()}
     calls = {key: index[op] for key, op in found.calls.items()}
-    return Stage(name, summary, snapshot.lines, snapshot.entries, nodes, edges, size, found.methods, delegated, calls)
+    return Stage(name, summary, snapshot.lines, snapshot.entries, nodes, edges, size, found.counted(), delegated, calls)
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class _Document:
 
     def _times(self, stage: Stage, profile: Profile) -> dict[str, Any]:
         """The times of the last stage's ops."""
-        check_profile(profile, stage.methods, stage.delegated)
+        check_profile(profile, stage.counted)
         ran = [(stage.delegated[(profile.method, *key)], each) for key, each in profile.nodes.items()]
         calls = ((stage.calls.get((profile.method, key)), each) for key, each in profile.calls.items())
         return {

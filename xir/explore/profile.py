@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+JUMP = "jump"
+UNTIMED = ("move", "free")
+"""Instructions of which a profile has no times."""
 
 
 class ProfileError(ValueError):
@@ -22,6 +26,8 @@ class Ran:
     """On average over the executions."""
     operators: tuple[str, ...]
     """XNNPACK's operators, or the kernel, each with its microkernel if that is known."""
+    origins: frozenset[str] = frozenset()
+    """The ATen operators that it computes; none if the program was written without debug information."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,25 @@ class Profile:
     """Of operators in delegates that no one node explains."""
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What profiles of a program count."""
+
+    methods: Sequence[str]
+    nodes: Mapping[tuple[str, int, int], frozenset[str]]
+    """By method, and number of the delegate and of the node in it: the ATen operators that it computes, if known."""
+    calls: Mapping[tuple[str, int], str]
+    """By method and number of the instruction: what it calls."""
+
+
 @dataclass
 class _Sum:
     total: float = 0.0
     operators: dict[str, None] = field(default_factory=dict[str, None])
+    origins: set[str] = field(default_factory=set[str])
 
     def ran(self, executions: int) -> Ran:
-        return Ran(self.total / executions, tuple(self.operators))
+        return Ran(self.total / executions, tuple(self.operators), frozenset(self.origins))
 
 
 def read_profile(path: str | Path) -> Profile:
@@ -63,16 +81,41 @@ def read_profile(path: str | Path) -> Profile:
         ) from error
 
 
-def check_profile(profile: Profile, methods: Sequence[str], nodes: Container[tuple[str, int, int]]) -> None:
-    """ProfileError if the profile is of another program than the one with these methods and nodes of delegates."""
-    if profile.method not in methods:
-        known = ", ".join(f"'{method}'" for method in methods) or "none"
+def check_profile(profile: Profile, counted: Counted) -> None:
+    """ProfileError if the profile is of another program than the one with these parts."""
+    if profile.method not in counted.methods:
+        known = ", ".join(f"'{method}'" for method in counted.methods) or "none"
         raise ProfileError(f"the profile is of a method '{profile.method}', the program has {known}")
-    for delegate, node in profile.nodes:
-        if (profile.method, delegate, node) not in nodes:
+    for (delegate, number), ran in profile.nodes.items():
+        origins = counted.nodes.get((profile.method, delegate, number))
+        where = f"node {number} of delegate {delegate}"
+        if origins is None:
+            raise ProfileError(f"the profile is of another program: it has a {where}, which this one lacks")
+        if origins and ran.origins and origins.isdisjoint(ran.origins):
+            names = " and here ".join("+".join(sorted(each)) for each in (ran.origins, origins))
+            raise ProfileError(f"the profile is of another program: {where} computes {names}")
+    _check_calls(profile, {key[1]: label for key, label in counted.calls.items() if key[0] == profile.method})
+
+
+def called(name: str) -> str:
+    """A kernel without `aten::`, or that it is a delegate: it has a number here and a name there."""
+    return "a delegate" if name.startswith("delegate ") else name.removeprefix("aten::").partition(", ")[0]
+
+
+def _check_calls(profile: Profile, calls: Mapping[int, str]) -> None:
+    """ProfileError if what ran is not what a method's instructions call; a module that has none yet says nothing."""
+    if not calls:
+        return
+    for number, ran in profile.calls.items():
+        if calls.get(number) not in (names := {called(name) for name in ran.operators}):
             raise ProfileError(
-                f"the profile is of another program: it has a node {node} of delegate {delegate}, which this one lacks"
+                f"the profile is of another program: instruction {number} calls {min(names)} in it, and here "
+                f"{calls.get(number, 'there is none')}"
             )
+    if not any(label.startswith(JUMP) for label in calls.values()):
+        for number in calls.keys() - profile.calls.keys():
+            if calls[number] not in UNTIMED:
+                raise ProfileError(f"the profile is of another program: it lacks instruction {number}, {calls[number]}")
 
 
 def _profile(events: list[dict[str, Any]]) -> Profile:
@@ -97,6 +140,7 @@ def _profile(events: list[dict[str, Any]]) -> Profile:
             continue
         microkernel = arguments.get("microkernel")
         sum.total += took
+        sum.origins.update(str(arguments.get("op", "")).replace("+", " ").split())
         sum.operators[f"{event['name']}, {microkernel}" if microkernel else str(event["name"])] = None
     if not executions:
         raise ValueError("no execution")

@@ -9,8 +9,10 @@ from xdsl.ir import Operation
 
 from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import ExecutionPlanOp, ProgramOp
-from xir.explore.snapshot import is_constant, symbol_of
+from xir.explore.profile import Counted, called
+from xir.explore.snapshot import is_constant, label_of, symbol_of
 from xir.ir.functions import methods_of
+from xir.ir.location import origins_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,16 @@ class Runnable:
     """By method, and number of the delegate and of the node in it."""
     calls: dict[tuple[str, int], Operation]
     """By method and number of the instruction."""
+
+    def counted(self) -> Counted:
+        """What a profile of it has."""
+        nodes = {key: _operators(op) for key, op in self.nodes.items()}
+        return Counted(self.methods, nodes, {key: called(label_of(op)) for key, op in self.calls.items()})
+
+
+def _operators(op: Operation) -> frozenset[str]:
+    """The ATen operators that a node computes, as profiles name them."""
+    return frozenset(origin.op.removeprefix("aten::") for origin in origins_of(op.location) if origin.op)
 
 
 def runnable(module: ModuleOp) -> Runnable:

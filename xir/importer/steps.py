@@ -45,6 +45,7 @@ from .control_flow import body_of, meaning_of, name_of
 from .decompose import ClosedSizeError, Decomposer, can_decompose, row_of
 from .dtypes import ELEMENT_TYPES, import_type, number_tensor, number_type, numpy_view
 from .packed_weights import DEQUANTIZE_INT4, import_dequantize_int4
+from .plugin_schemas import check_schema
 from .source import name_hint, node_location
 
 _SYMBOLIC = {
@@ -180,6 +181,8 @@ class StepImporter:
                 self._import_complex(node, target, location, values)
             return
         op_class = None if _takes_statistics(node, target) else row_of(target)
+        if op_class is not None:
+            check_schema(op_class, target, location)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
         types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]

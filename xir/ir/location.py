@@ -125,12 +125,12 @@ def find_name(location: Attribute) -> str | None:
 
 
 def format_location(location: LocationAttr) -> str:
-    """`file:line:col`, `file:line` where the column is unknown, else `loc("name")` or `loc(unknown)`."""
+    """`file:line:col`, `file:line` where the column is unknown, else the name, or `loc(unknown)`."""
     if (found := find_file_location(location)) is not None:
         position = f"{found.filename.data}:{found.line.data}"
         return f"{position}:{found.column.data}" if found.column.data else position
     if (name := find_name(location)) is not None:
-        return f'loc("{name}")'
+        return name
     return "loc(unknown)"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -96,6 +97,20 @@ class XirPass(ModulePass):
 def pass_name(class_name: str) -> str:
     """`FuseConvReluPass` -> `fuse-conv-relu`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", class_name.removesuffix("Pass")).lower()
+
+
+def unregistered_hint(name: str) -> str:
+    """What to say of a name that no registered pass has: the class that has it, if a plugin forgot to register one."""
+    kinds = [XirPass]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    found = [kind for kind in kinds if kind.name == name and not inspect.isabstract(kind)]
+    if not found:
+        return ""
+    missing = found[-1]  # the newest, where a file was loaded twice
+    module = sys.modules.get(missing.__module__)
+    place = getattr(module, "__file__", None) or missing.__module__
+    return f"; {missing.__name__} in {place} is not registered: decorate it with @register_pass of xir.plugin"
 
 
 PassHook = Callable[[XirPass, ModuleOp], None]

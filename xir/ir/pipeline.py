@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import file_location
-from xir.ir.passes import XirPass
+from xir.ir.passes import XirPass, unregistered_hint
 
 PassFactories = Mapping[str, Callable[[], type[XirPass]]]
 
@@ -98,12 +98,16 @@ def instantiate(
             message = error.diagnostic.message
             raise _error(f"in the pipeline '{name}': {message}", column) from error
     if (factory := passes.get(name)) is None:
-        close = difflib.get_close_matches(name, [*passes, *pipelines], n=1)
-        raise _error(f"unknown pass '{name}'{f', did you mean {close[0]!r}?' if close else ''}", column)
+        raise _error(f"unknown pass '{name}'{unregistered_hint(name) or _close(name, [*passes, *pipelines])}", column)
     try:
         return [factory().from_options(options or {})]
     except ValueError as error:
         raise _error(str(error), column) from error
+
+
+def _close(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def _error(message: str, position: int) -> DiagnosticError:

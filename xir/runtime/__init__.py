@@ -6,7 +6,14 @@
 The C++ runtime (`backend_cpp/`) does the work; operators without a C++ kernel run in torch.
 """
 
-from xir.runtime._native import XirCancelledError, XirMissingDataError, XirRuntimeError
+try:
+    from xir.runtime._native import XirCancelledError, XirMissingDataError, XirRuntimeError
+except ModuleNotFoundError as error:
+    if error.name != "xir.runtime._native":
+        raise
+    message = "xir was installed without its runtime (XIR_NATIVE=OFF): install it again, without that"
+    raise ModuleNotFoundError(message, name=error.name) from error
+
 from xir.runtime.profile import Origin, Profile, ProfileEvent
 from xir.runtime.program import (
     BufferInfo,

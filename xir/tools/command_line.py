@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -14,19 +15,35 @@ class UsageError(Exception):
 class ArgumentParser(argparse.ArgumentParser):
     """A parser that raises UsageError, and says for an unknown flag which one comes nearest."""
 
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
+    given: Sequence[str] = ()
+    """The arguments being read."""
 
-    def parse_args(self, arguments: Sequence[str]) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The options that arguments stand for."""
+    def error(self, message: str) -> NoReturn:
+        """What is missing may be there, misspelt: argparse looks for unknown flags last."""
+        raise UsageError(
+            message + (self._misspelt() if message.endswith("required") or "required: " in message else "")
+        )
+
+    def _misspelt(self) -> str:
+        known = {*self.flags()}
+        names = (each for each in self.given if each.startswith("--") and each[2:].partition("=")[0] not in known)
+        return next((f"; {each} is unknown{hint}" for each in names if (hint := self.hint(each))), "")
+
+    def parse_args(self, arguments: Sequence[str] | None) -> argparse.Namespace:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The options that arguments (default: the process's) stand for."""
+        arguments = self.given = sys.argv[1:] if arguments is None else arguments
         options, unknown = self.parse_known_args(arguments)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self.hint(unknown[0])}")
         return options
 
     def flags(self) -> Iterable[str]:
-        """The flags that there are, without dashes."""
-        return (flag.lstrip("-") for flag in self._option_string_actions)
+        """The flags that there are, without dashes; with commands, those of the one that was given."""
+        named = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+                named += [parser for name, parser in action.choices.items() if name in self.given]
+        return (flag.lstrip("-") for parser in named for flag in parser._option_string_actions)
 
     def hint(self, argument: str) -> str:
         """What to say of an argument that is unknown; "" for nothing."""
@@ -34,7 +51,9 @@ class ArgumentParser(argparse.ArgumentParser):
             return ""
         import difflib
 
-        close = difflib.get_close_matches(argument.lstrip("-").partition("=")[0], [*self.flags()], n=1, cutoff=0.8)
+        name, flags = argument.lstrip("-").partition("=")[0], [*self.flags()]
+        begun = [flag for flag in flags if len(name) > 2 and flag.startswith(name)]
+        close = begun if len(begun) == 1 else difflib.get_close_matches(name, flags, n=1, cutoff=0.8)
         return f"; did you mean '--{close[0]}'?" if close else ""
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from xir.tools.command_line import UsageError
+from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -37,7 +38,7 @@ def verify_numerics(manager: PassManager, options: argparse.Namespace, module: M
         from xir.evaluate.checker import NumericsChecker, functions_of
         from xir.evaluate.inputs import load_inputs
     except ModuleNotFoundError as error:
-        raise UsageError(f"'{error.name}' is not installed: --verify-numerics needs xir[importer]") from error
+        raise UsageError(missing_package(error, "--verify-numerics")) from error
 
     inputs = None
     if options.inputs is not None and (functions := functions_of(module)):

@@ -24,6 +24,7 @@ from xir.tools.aot.results import forms_chosen, latency, print_results, refuse_m
 from xir.tools.aot.source import load
 from xir.tools.aot.tuning import tuned
 from xir.tools.command_line import UsageError
+from xir.tools.missing_packages import missing_package
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
@@ -64,11 +65,7 @@ def main(argv: Sequence[str] | None = None, *, delegate: bool = True) -> int:
         print(f"xir-aot: error: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torchvision", "torchao"):
-            raise
-        print(
-            f"xir-aot: error: '{error.name}' is not installed: compiling a model needs xir[importer]", file=sys.stderr
-        )
+        print(f"xir-aot: error: {missing_package(error, 'compiling a model')}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("xir-aot: interrupted", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.files import size_text, weights_path
 from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
+from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
     from xir.llm import Calibration, Generation, LanguageModel, Sampling
@@ -39,9 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as error:
         return int(error.code or 0)
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torchvision", "torchao"):
-            raise
-        sys.stderr.write(f"xir-llm: error: '{error.name}' is not installed: this needs xir[importer]\n")
+        sys.stderr.write(f"xir-llm: error: {missing_package(error, 'compiling a model', 'importer', 'llm')}\n")
     except Exception as error:
         from xir.ir.internal_errors import report_bug
 

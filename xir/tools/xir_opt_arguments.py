@@ -31,6 +31,13 @@ class PassArgumentParser(ArgumentParser):
     def flags(self) -> Iterable[str]:
         return (*PASSES, *PIPELINES, *super().flags())
 
+    def hint(self, argument: str) -> str:
+        """The pass of a plugin that is not registered, or the flag that comes nearest."""
+        from xir.ir.passes import unregistered_hint
+
+        name = argument.lstrip("-").partition("=")[0]
+        return (unregistered_hint(name) if argument.startswith("-") else "") or super().hint(argument)
+
 
 class _OptParser(PassArgumentParser):
     def hint(self, argument: str) -> str:

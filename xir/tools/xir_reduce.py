@@ -15,6 +15,7 @@ from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
 from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -65,9 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as error:
         return int(error.code or 0)
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torchvision", "torchao"):
-            raise
-        sys.stderr.write(f"xir-reduce: error: '{error.name}' is not installed: this needs xir[importer]\n")
+        sys.stderr.write(f"xir-reduce: error: {missing_package(error, 'running programs op by op')}\n")
     return 1
 
 

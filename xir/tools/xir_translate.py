@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 from xir.files import atomic_file
 from xir.plugin_loading import PLUGIN_HELP, PluginError, load_installed_plugins, load_named_plugins
 from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -110,7 +111,7 @@ def _pt2_to_mlir(options: argparse.Namespace) -> None:
     try:
         from xir.importer import import_pt2
     except ModuleNotFoundError as error:
-        raise UsageError(f"'{error.name}' is not installed: reading .pt2 files needs xir[importer]") from error
+        raise UsageError(missing_package(error, "reading .pt2 files")) from error
     from xir.ir.context import XirContext
 
     ctx = XirContext()

@@ -170,7 +170,7 @@ class TableWriter {
   }
 
   std::string Write() const {
-    return Summary() + "\n" + Lines() + "\n" +
+    return Summary() + "\n" + Lines() + WhyUnknown() + "\n" +
            Totals("operators",
                   [](const Row& row) {
                     return row.is_overhead() ? "(delegate overhead)" : NameOf(*row.event);
@@ -230,6 +230,20 @@ class TableWriter {
                     {"op", Side::kHead, 8},
                     {"source", Side::kTail, 18}},
                    lines, options_.width);
+  }
+
+  // Why lines have no source; "" if each has one.
+  std::string WhyUnknown() const {
+    size_t told = 0;
+    size_t unknown = 0;
+    for (const Row& row : rows_) {
+      if (!row.is_overhead()) ++(row.event->origins.empty() ? unknown : told);
+    }
+    if (unknown == 0) return "";
+    return told > 0
+               ? "unknown: XNNPACK fused or added operators, and no one node explains them\n"
+               : "unknown: the file has no debug information: ExecuTorch writes none that says "
+                 "what a node is of, and xir-aot --strip-debug none\n";
   }
 
   // Sums by what `key` says of a row, the largest first.

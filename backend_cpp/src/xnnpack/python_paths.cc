@@ -17,7 +17,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The wheel's library below a virtual environment or installation prefix.
+// The libraries of wheels, xir's own first, below a virtual environment or installation prefix.
 void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
   std::error_code error;
   for (const char* lib : {"lib", "lib64"}) {
@@ -27,8 +27,10 @@ void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
       const std::string name = entry.path().filename().string();
       if (name.rfind("python3", 0) != 0) continue;
       for (const char* packages : {"site-packages", "dist-packages"}) {
-        const fs::path library = entry.path() / packages / "executorch" / "lib" / kLibraryName;
-        if (Exists(library)) paths->push_back(library.string());
+        for (const char* folder : {"xir/lib/xnnpack", "executorch/lib"}) {
+          const fs::path library = entry.path() / packages / folder / kLibraryName;
+          if (Exists(library)) paths->push_back(library.string());
+        }
       }
     }
   }

@@ -223,12 +223,12 @@ def test_options_and_models(
 
 
 CALIBRATIONS = {
-    "wrong": 'loc("calibration input 1"): error: tensor 0 has shape [2, 63]; the model takes [2, 64]',
+    "wrong": "calibration input 1: error: tensor 0 has shape [2, 63]; the model takes [2, 64]",
     "empty": "there is no input in it: give an iterable of at least one",
     "tensor": "it is a tensor: give an iterable of inputs",
     "number": "it is of type int: give an iterable of inputs",
-    "nans": 'loc("calibration input 1"): error: tensor 0 has infinite or NaN values',
-    "infinite": 'loc("calibration input 0"): error: tensor 0 has infinite or NaN values',
+    "nans": "calibration input 1: error: tensor 0 has infinite or NaN values",
+    "infinite": "calibration input 0: error: tensor 0 has infinite or NaN values",
     "huge": "on the calibration inputs, which no scale can hold",
     "double": "tensor 0 has dtype torch.float64; the model takes torch.float32",
     "three": "it has 3 tensors; the model takes 1 tensor",
@@ -261,9 +261,7 @@ METRICS = {
 @pytest.mark.parametrize("name", METRICS)
 def test_metrics(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     arguments = ["mine.py:model", "--quantize", "--metric", f"mine.py:{name}"]
-    check(
-        folder, capsys, arguments, f'loc("metric {name}"): error: {METRICS[name]}' if name[0] != "r" else METRICS[name]
-    )
+    check(folder, capsys, arguments, f"metric {name}: error: {METRICS[name]}" if name[0] != "r" else METRICS[name])
 
 
 def test_an_interrupted_calibration_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

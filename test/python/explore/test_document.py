@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -286,6 +287,29 @@ def test_profiled_times_are_those_of_the_profile(recorded: Recorder, file: Path,
         inside = sum(t for op, t, _ in made["profile"]["ops"] if strings[ops[op]["name"]] != "pte.delegate_call")
         in_trace = sum(event["dur"] for event in events) / 2
         assert inside + made["profile"]["unexplained"] == pytest.approx(in_trace, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ('"op":"conv2d"', "node 0 of delegate 0 computes exp and here conv2d"),
+        ('"name":"aten::topk.values"', "calls exp in it, and here topk.values"),
+    ],
+)
+def test_a_profile_of_other_operators_is_refused(change: str, message: str, trace: Path, file: Path) -> None:
+    text = trace.read_text()
+    assert change in text
+    key, _ = change.split(":", 1)
+    (other := trace.with_name("other.json")).write_text(text.replace(change, f'{key}:"exp"'))
+    with pytest.raises(ProfileError, match=message.replace("aten::", "")):
+        document([stage_of(read_file(file), "")], [], read_profile(other))
+
+
+def test_a_profile_that_lacks_an_instruction_is_refused(trace: Path, file: Path) -> None:
+    profile = read_profile(trace)
+    calls = dict(list(profile.calls.items())[:-1])
+    with pytest.raises(ProfileError, match=r"it lacks instruction [0-9]+, "):
+        document([stage_of(read_file(file), "")], [], dataclasses.replace(profile, calls=calls))
 
 
 def test_another_programs_profile_is_refused(trace: Path) -> None:

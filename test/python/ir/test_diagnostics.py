@@ -28,8 +28,8 @@ LINE = file_location("model.py", 41)
         (HERE, "model.py:41:7"),
         (LINE, "model.py:41"),
         (name_location("conv1", HERE), "model.py:41:7"),
-        (name_location("conv1"), 'loc("conv1")'),
-        (name_location("a", name_location("b")), 'loc("a")'),
+        (name_location("conv1"), "conv1"),
+        (name_location("a", name_location("b")), "a"),
         (CallSiteLoc(HERE, LINE), "model.py:41:7"),
         (CallSiteLoc(UNKNOWN_LOC, LINE), "model.py:41"),
         (FusedLoc(ArrayAttr([UNKNOWN_LOC, HERE, LINE]), NoneAttr()), "model.py:41:7"),
@@ -63,6 +63,10 @@ def test_values_and_blocks_are_where_their_owner_is() -> None:
 def test_an_error_is_one_line_and_one_for_each_note() -> None:
     error = DiagnosticError(HERE, "no such thing", [note(LINE, "it was here")])
     assert str(error) == "model.py:41:7: error: no such thing\nmodel.py:41: note: it was here"
+
+
+def test_a_place_that_is_only_a_name_reads_as_one() -> None:
+    assert str(DiagnosticError(name_location("x_0"), "it has no bound")) == "x_0: error: it has no bound"
 
 
 def test_the_newest_handler_comes_first_and_may_pass_on() -> None:

@@ -1,5 +1,6 @@
 """What a wheel and an sdist hold."""
 
+import os
 import re
 import sys
 import tarfile
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from reference.commands import output_of
+
+import xir
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def test_linked_packages_are_files_in_the_wheel(wheel: zipfile.ZipFile) -> None:
 
 def test_wheel_holds_the_compiled_parts(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
-    extensions = [name for name in names if name.endswith(".so")]
+    extensions = [name for name in names if name.endswith(".so") and not name.startswith("xir/lib/")]
     assert len(extensions) == 1, extensions
     assert extensions[0].startswith("xir/runtime/_native.")
     runners = [name for name in names if name.endswith(".data/scripts/xnn_executor_runner")]
@@ -61,6 +64,31 @@ def test_wheel_holds_what_native_plugins_are_built_with(wheel: zipfile.ZipFile) 
     assert "xir/include/xir/delegate.h" in headers
     wanted = headers | {"xir/lib/libxir_runtime.a", "xir/lib/cmake/xir/xirConfig.cmake"}
     assert wanted - set(wheel.namelist()) == set()
+
+
+def test_wheel_holds_the_c_library_once(wheel: zipfile.ZipFile) -> None:
+    (library,) = (name for name in wheel.namelist() if name.startswith("xir/lib/libxir.so."))
+    assert wheel.read("xir/lib/libxir.so").decode() == f"INPUT({Path(library).name})\n"
+    assert "prefix=${pcfiledir}/../.." in wheel.read("xir/lib/pkgconfig/xir.pc").decode()
+
+
+def test_cmake_finds_the_library_that_is_installed() -> None:
+    assert (Path(xir.get_cmake_dir()) / "xirConfig.cmake").is_file()
+
+
+def test_without_its_native_parts_it_is_for_any_platform(tmp_path: Path) -> None:
+    program = f"from scikit_build_core.build import build_wheel; build_wheel({str(tmp_path)!r})"
+    output_of(sys.executable, "-c", program, env=os.environ | {"XIR_NATIVE": "OFF"})
+    (path,) = tmp_path.glob("xir-*-py3-none-any.whl")
+    names = zipfile.ZipFile(path).namelist()
+    assert committed("xir/*.py") - set(names) == set()
+    assert not [name for name in names if name.endswith((".so", ".a", ".h"))]
+
+
+def test_every_extra_that_pages_name_is_there(wheel: zipfile.ZipFile) -> None:
+    (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    extras = re.findall("^Provides-Extra: (.*)$", wheel.read(metadata).decode(), re.MULTILINE)
+    assert {"importer", "llm", "explore", "lsp"} <= set(extras)
 
 
 def test_wheel_holds_the_schemas(wheel: zipfile.ZipFile) -> None:

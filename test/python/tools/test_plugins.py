@@ -169,6 +169,17 @@ def test_a_bad_plugin_is_one_line(
     assert message.format(path=path) in line
 
 
+@pytest.mark.parametrize("asked", ["--say-hello", "--say-hello=name-of=all", "--pass-pipeline=cse,say-hello"])
+def test_a_pass_that_is_not_registered_is_told(
+    asked: str, tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = tmp_path / "forgetful.py"
+    plugin.write_text(PLUGIN.replace("@register_pass\n", "").partition("register_pipeline(")[0], encoding="utf-8")
+    assert main(["--load-plugin", str(plugin), asked, module]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"; SayHelloPass in {plugin} is not registered: decorate it with @register_pass of xir.plugin")
+
+
 @pytest.mark.parametrize("name", ["json", "hello"])
 def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: str, name: str) -> None:
     """Neither module is mistaken for the other, nor are two files of one name in two folders."""

@@ -83,7 +83,7 @@ def _model(path: Path, config: Any, attention: str, dtype: str) -> tuple[Any, di
 def import_transformers() -> Any:
     """The package. LlmError where it is not installed."""
     if find_spec("transformers") is None:
-        raise LlmError("'transformers' is not installed: this needs xir[llm]")
+        raise LlmError("'transformers' is not installed: compiling a model needs xir[importer,llm]")
     make_importable()  # transformers imports torchvision where it is there
     with quiet():
         transformers: Any = required("transformers")

@@ -11,9 +11,10 @@ from typing import Any
 
 from xir.models.torchvision_operators import make_importable
 from xir.tools.command_line import UsageError
+from xir.tools.missing_packages import IMPORTER
 
 EXTRAS = {
-    **dict.fromkeys(("torch", "torchvision", "torchao"), "importer"),
+    **dict.fromkeys(IMPORTER, "importer"),
     **dict.fromkeys(("transformers", "tokenizers", "safetensors", "jinja2"), "llm"),
     "executorch": "executorch",
 }

@@ -130,9 +130,8 @@ def latency(program: ExecutorchProgram, path: str, profile: Profile) -> str:
     from xir.explore.profile import ProfileError, check_profile
     from xir.explore.runnable import runnable
 
-    found = runnable(program.module)
     try:
-        check_profile(profile, found.methods, found.nodes)
+        check_profile(profile, runnable(program.module).counted())
     except ProfileError as error:
         raise UsageError(f"{path}: {error}") from error
     runs = f"{profile.executions} execution{'' if profile.executions == 1 else 's'}"
