@@ -16,7 +16,7 @@ LANGUAGES = {".c": "c", ".cc": "cpp", ".h": "cpp"}
 def pages() -> list[str]:
     """The paths of pages that somebody wrote, or a script of the project."""
     written = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
-    return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *written]
+    return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *written]
 
 
 def images() -> list[str]:
