@@ -122,8 +122,17 @@ class Build:
         return found[1], planted
 
 
+def environment() -> dict[str, str]:
+    """What fuzzers find XNNPACK with, as `make` has it."""
+    return {"UBSAN_OPTIONS": "print_stacktrace=1", "VIRTUAL_ENV": sys.prefix, **os.environ}
+
+
 def loader_build() -> Build:
-    """The build of the loader's fuzzer."""
+    """The build of the loader's fuzzer. RuntimeError if it finds no XNNPACK: no delegate would load."""
+    command = [str(LOADER_BUILD / REPLAY), str(SEEDS[1] / "stock_q8.pte")]
+    tried = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
+    if "1 loaded" not in tried.stdout:
+        raise RuntimeError(f"a program with a delegate does not load: {tried.stdout}")
     return Build(LOADER_BUILD, LOADER)
 
 
@@ -154,9 +163,8 @@ def run(command: Sequence[str], seconds: int, log: Path) -> tuple[int, float]:
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("ab") as stream:
-        environment = {"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ}
         process = subprocess.Popen(
-            command, stdout=stream, stderr=subprocess.STDOUT, env=environment, preexec_fn=limited
+            command, stdout=stream, stderr=subprocess.STDOUT, env=environment(), preexec_fn=limited
         )
         try:
             status = process.wait(IDLE * seconds)

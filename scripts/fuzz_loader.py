@@ -65,7 +65,8 @@ def main() -> int:
 
 
 def _environment() -> dict[str, str]:
-    return {"UBSAN_OPTIONS": "print_stacktrace=1", **os.environ}
+    # By VIRTUAL_ENV XNNPACK is found, as `make` has it: without it no delegate of a program loads.
+    return {"UBSAN_OPTIONS": "print_stacktrace=1", "VIRTUAL_ENV": sys.prefix, **os.environ}
 
 
 def _only_waited(found: Path) -> bool:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "debug_generated.h"
 #include "graph_builder.h"
 #include "program_generated.h"
+#include "xir/dtype.h"
 
 namespace xir::fuzz {
 namespace {
@@ -49,16 +51,18 @@ enum Part {
   kParts
 };
 
-// What is long, or costs much, and how often it may be shared. Delegates cost most, and are two
-// tables each: of many of them the file has to be long.
+// What is long, or costs much, and how often it may be shared.
 constexpr Part kPairs[][2] = {
-    {kName, kValues},     {kName, kOperators},  {kName, kFrames},      {kName, kCalls},
-    {kTensors, kValues},  {kTensors, kCalls},   {kNumbers, kValues},   {kReals, kValues},
-    {kFlags, kValues},    {kArguments, kCalls}, {kArguments, kValues}, {kFrames, kCalls},
-    {kMoves, kInputs},    {kTexts, kOrigins},   {kTexts, kHandles},    {kOrigins, kHandles},
-    {kValues, kMethods},  {kCalls, kMethods},   {kArenas, kMethods},   {kDelegates, kNumbers},
-    {kDelegates, kTexts},
+    {kName, kValues},     {kName, kOperators},      {kName, kFrames},      {kName, kCalls},
+    {kTensors, kValues},  {kTensors, kCalls},       {kNumbers, kValues},   {kReals, kValues},
+    {kFlags, kValues},    {kArguments, kCalls},     {kArguments, kValues}, {kFrames, kCalls},
+    {kMoves, kInputs},    {kTexts, kOrigins},       {kTexts, kHandles},    {kOrigins, kHandles},
+    {kValues, kMethods},  {kCalls, kMethods},       {kArenas, kMethods},   {kDelegates, kNumbers},
+    {kDelegates, kTexts}, {kDelegates, kArguments},
 };
+
+// flatbuffers counts tables, each as often as it is referred to, and refuses more than this.
+constexpr uint64_t kBytesPerTable = 4;
 
 class CrowdedProgram {
  public:
@@ -112,8 +116,7 @@ class CrowdedProgram {
   }
 
   // One or few, or of what there is plenty of so many that the product of two such numbers is more
-  // than a file of their sum may cost. flatbuffers counts tables, each as often as it is referred
-  // to: more than a fourth of the file's bytes are refused, so what is shared is the longer one.
+  // than a file of their sum may cost. Tables are few, so what is shared is the longer one.
   uint64_t Amount(Part part) {
     if (!plenty_[part]) return draws_.OneIn(6) ? draws_.Below(8) : 1;
     const uint64_t least = uint64_t{IsLength(part) ? 1024U : 64U} << draws_.Below(8);
@@ -212,15 +215,39 @@ class CrowdedProgram {
     if (Has({kDelegates})) AddDelegates();
   }
 
+  // What a delegate takes or gives, behind all else in the arena.
+  int32_t AddExternal(const ExternalTensor& external) {
+    const program::ScalarType type = ScalarTypeOf(external.datatype);
+    Many<uint8_t> order(external.dims.size());
+    std::iota(order.begin(), order.end(), uint8_t{0});
+    const auto sizes = b_.CreateVector(Many<int32_t>(external.dims.begin(), external.dims.end()));
+    const auto dim_order = b_.CreateVector(order);
+    const auto place = program::CreateAllocationDetails(b_, 1, arena_);
+    uint64_t nbytes = ElementSize(static_cast<DType>(type));
+    for (const uint32_t dim : external.dims) nbytes *= dim;
+    arena_ += static_cast<uint32_t>((nbytes + 15) / 16 * 16);
+    program::TensorBuilder tensor(b_);
+    tensor.add_scalar_type(type);
+    tensor.add_sizes(sizes);
+    tensor.add_dim_order(dim_order);
+    tensor.add_allocation_info(place);
+    return AddValue(KernelTypes::Tensor, tensor.Finish());
+  }
+
   void AddDelegates() {
-    graph_ = BuildGraph(&draws_, /*odd=*/false).blob;
+    const BuiltGraph built = BuildGraph(&draws_, /*odd=*/false);
+    graph_ = built.blob;
     const auto place = program::CreateBackendDelegateDataReference(b_);
     const auto id = b_.CreateString("XnnpackBackend");
-    delegates_.insert(delegates_.end(), Amount(kDelegates),
-                      program::CreateBackendDelegate(b_, id, place));
-    const auto arguments = b_.CreateVector(Many<int32_t>(Amount(kArguments), x_));
+    const uint64_t count = Amount(kDelegates);
+    delegates_.insert(delegates_.end(), count, program::CreateBackendDelegate(b_, id, place));
+    // Each is two tables, and an offset alone has room for one of them.
+    graph_.resize(graph_.size() + 2 * kBytesPerTable * count);
+    Many<int32_t> arguments;
+    for (const ExternalTensor& each : built.externals) arguments.push_back(AddExternal(each));
+    if (plenty_[kArguments]) arguments.insert(arguments.end(), Amount(kArguments), x_);
     AddInstruction(kCalls, InstructionArguments::DelegateCall,
-                   program::CreateDelegateCall(b_, 0, arguments));
+                   program::CreateDelegateCall(b_, 0, b_.CreateVector(arguments)));
   }
 
   // Every instruction comes from the same place.
@@ -243,7 +270,7 @@ class CrowdedProgram {
     const auto outputs = b_.CreateVector(Many<int32_t>(Amount(kOutputs), out_));
     const auto operators = b_.CreateVector(operators_);
     const auto delegates = b_.CreateVector(delegates_);
-    Many<int64_t> sizes{0, 64};
+    Many<int64_t> sizes{0, arena_};
     // Each is a mapping here, for each instance of each method; a process has 65,530.
     const uint64_t methods = std::clamp<uint64_t>(Amount(kMethods), 1, 256);
     sizes.resize(1 + std::clamp<uint64_t>(Amount(kArenas), 1, 8192 / methods), 0);
@@ -283,7 +310,8 @@ class CrowdedProgram {
   Many<Offset<program::BackendDelegate>> delegates_;
   Many<Offset<Instruction>> instructions_;
   int32_t x_ = 0, out_ = 0, from_ = 0, to_ = 0;
-  int32_t long_ = -1;  // a value that is a long list or has a long name
+  int32_t long_ = -1;    // a value that is a long list or has a long name
+  uint32_t arena_ = 64;  // bytes that tensors take of it
   bool plenty_[kParts] = {};
 };
 

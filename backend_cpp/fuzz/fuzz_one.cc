@@ -48,6 +48,9 @@ Blob Crowd(Bytes old, uint64_t seed, Draws* draws) {
   return recipe;
 }
 
+// A recipe of any program: changes of files alone lead to none.
+Blob NewRecipe(uint64_t seed, Draws* draws) { return RandomBytes(seed, 64 + draws->Below(2048)); }
+
 }  // namespace
 
 bool IsProgram(Bytes input) {
@@ -80,6 +83,7 @@ Blob Derive(Bytes input, uint64_t seed) {
   const Blob random = RandomBytes(seed, 128);
   Draws draws(Bytes(random.data(), random.size()));
   if (IsCrowd(input) || draws.OneIn(6)) return Crowd(input, seed, &draws);
+  if (draws.OneIn(4)) return NewRecipe(seed, &draws);
   if (IsProgram(input)) {
     return draws.OneIn(6) ? Blob() : MutateProgramFile(input, &draws);
   }

@@ -63,6 +63,11 @@ uint64_t Numel(const Dims& dims) {
   return count;
 }
 
+// Nodes whose constants XNNPACK packs.
+constexpr XNodeUnion kWithWeights[] = {XNodeUnion::XNNFullyConnected, XNodeUnion::XNNConv2d,
+                                       XNodeUnion::XNNDepthwiseConv2d,
+                                       XNodeUnion::XNNConvTranspose2d};
+
 // Tags from here on are not ExecuTorch's.
 constexpr auto kFirstOwnKind = static_cast<XNodeUnion>(128);
 
@@ -92,7 +97,8 @@ bool IsFloat(XNNDatatype type) {
 
 class GraphBuilder {
  public:
-  GraphBuilder(Draws* draws, bool odd) : draws_(*draws), odd_(odd) {
+  GraphBuilder(Draws* draws, bool odd, bool weights)
+      : draws_(*draws), odd_(odd), weights_(weights) {
     graph_.version = "0";
     graph_.constant_data.push_back(std::make_unique<graph::ConstantDataOffsetT>());
   }
@@ -332,7 +338,8 @@ class GraphBuilder {
   void AddNode() {
     const auto& kinds = graph::EnumValuesXNodeUnion();
     constexpr size_t kCount = sizeof(kinds) / sizeof(kinds[0]);
-    const XNodeUnion kind = kinds[1 + draws_.Below(kCount - 1)];
+    XNodeUnion kind = kinds[1 + draws_.Below(kCount - 1)];
+    if (weights_ && draws_.OneIn(2)) kind = draws_.Of(kWithWeights);
     // A program for both runtimes has nodes that both know.
     if (!odd_ && kind >= kFirstOwnKind) return AddUnary(XNodeUnion::XNNAbs);
     switch (kind) {
@@ -874,6 +881,7 @@ class GraphBuilder {
 
   Draws& draws_;
   const bool odd_;
+  const bool weights_;
   graph::XNNGraphT graph_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<ExternalTensor> externals_;
@@ -883,6 +891,27 @@ class GraphBuilder {
 
 }  // namespace
 
-BuiltGraph BuildGraph(Draws* draws, bool odd) { return GraphBuilder(draws, odd).Build(); }
+program::ScalarType ScalarTypeOf(XNNDatatype type) {
+  using program::ScalarType;
+  switch (type) {
+    case XNNDatatype::FP16:
+      return ScalarType::Half;
+    case XNNDatatype::BF16:
+      return ScalarType::BFloat16;
+    case XNNDatatype::QInt8:
+      return ScalarType::Char;
+    case XNNDatatype::QUInt8:
+      return ScalarType::Byte;
+    case XNNDatatype::Int32:
+    case XNNDatatype::QInt32:
+      return ScalarType::Int;
+    default:
+      return ScalarType::Float;
+  }
+}
+
+BuiltGraph BuildGraph(Draws* draws, bool odd, bool weights) {
+  return GraphBuilder(draws, odd, weights).Build();
+}
 
 }  // namespace xir::fuzz

@@ -8,6 +8,7 @@
 
 #include "draws.h"
 #include "program_file.h"
+#include "program_generated.h"
 #include "xnnpack_generated.h"
 
 namespace xir::fuzz {
@@ -19,13 +20,17 @@ struct ExternalTensor {
   bool output = false;
 };
 
+// What a program calls elements of the type.
+program::ScalarType ScalarTypeOf(graph::XNNDatatype type);
+
 struct BuiltGraph {
   Blob blob;  // with header and constants
   std::vector<ExternalTensor> externals;
 };
 
 // With `odd`, now and then something does not agree: a shape, a type, a flag, an id. Without it
-// the graph is one that a compiler could have written.
-BuiltGraph BuildGraph(Draws* draws, bool odd);
+// the graph is one that a compiler could have written. With `weights`, half of its nodes have some,
+// which few kinds do.
+BuiltGraph BuildGraph(Draws* draws, bool odd, bool weights = false);
 
 }  // namespace xir::fuzz

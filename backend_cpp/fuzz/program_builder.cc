@@ -52,25 +52,6 @@ uint64_t ByteSize(ScalarType type, const Sizes& sizes) {
   return size;
 }
 
-ScalarType TypeOf(graph::XNNDatatype type) {
-  using graph::XNNDatatype;
-  switch (type) {
-    case XNNDatatype::FP16:
-      return ScalarType::Half;
-    case XNNDatatype::BF16:
-      return ScalarType::BFloat16;
-    case XNNDatatype::QInt8:
-      return ScalarType::Char;
-    case XNNDatatype::QUInt8:
-      return ScalarType::Byte;
-    case XNNDatatype::Int32:
-    case XNNDatatype::QInt32:
-      return ScalarType::Int;
-    default:
-      return ScalarType::Float;
-  }
-}
-
 class ProgramBuilder {
  public:
   ProgramBuilder(Draws* draws, Manner manner, std::vector<std::string_view> kernels)
@@ -78,6 +59,9 @@ class ProgramBuilder {
 
   Blob Build() {
     constants_.offsets = {0};
+    // Of programs in which much is odd few come as far as to run.
+    constexpr uint64_t kRarities[] = {48, 48, 400, 4000};
+    if (odd_) rarity_ = draws_.Of(kRarities);
     const uint64_t methods = odd_ && draws_.OneIn(6) ? 1 + draws_.Below(3) : 1;
     for (uint64_t i = 0; i < methods; ++i) {
       AddMethod(i == 0 ? "forward" : Odd() ? "forward" : "method_" + std::to_string(i));
@@ -91,7 +75,7 @@ class ProgramBuilder {
     std::vector<uint64_t> offsets;
   };
 
-  bool Odd() { return odd_ && draws_.OneIn(48); }
+  bool Odd() { return odd_ && draws_.OneIn(rarity_); }
   bool OneIn(uint64_t n) { return draws_.OneIn(n); }
 
   // What the next tensors of a call look like: most calls get far only when their arguments agree.
@@ -396,7 +380,11 @@ class ProgramBuilder {
     chain_->instructions.push_back(std::move(instruction));
   }
 
-  void AddDelegate() { AddDelegate(BuildGraph(&draws_, odd_)); }
+  // Half of them agree in all, and half have weights to be packed.
+  void AddDelegate() {
+    const bool odd = odd_ && OneIn(2), weights = odd_ && OneIn(2);
+    AddDelegate(BuildGraph(&draws_, odd, weights));
+  }
 
   void AddDelegate(const BuiltGraph& built) {
     auto delegate = std::make_unique<program::BackendDelegateT>();
@@ -430,7 +418,7 @@ class ProgramBuilder {
         sizes = {sizes[0], sizes[3], sizes[1], sizes[2]};
       }
       const Place place = external.output || (odd_ && OneIn(4)) ? Place::kPlanned : Place::kInput;
-      ScalarType type = TypeOf(external.datatype);
+      ScalarType type = ScalarTypeOf(external.datatype);
       if (Odd()) type = draws_.Of(kTypes);
       const int32_t index = AddTensor(type, sizes, place, dynamic, order);
       call.args.push_back(index);
@@ -720,8 +708,9 @@ class ProgramBuilder {
       Draws none{Bytes()};
       AddDelegate(BuildGraph(&none, /*odd=*/false));
     }
+    const bool delegates_only = !calls && (!odd_ || OneIn(6));
     for (uint64_t i = 0; i < count; ++i) {
-      switch (odd_ ? draws_.Below(10) : calls ? 0 : 9) {
+      switch (delegates_only ? 9 : odd_ ? draws_.Below(10) : 0) {
         case 6:
           AddMove();
           break;
@@ -800,6 +789,7 @@ class ProgramBuilder {
 
   Draws& draws_;
   const bool odd_;
+  uint64_t rarity_ = 48;  // of what is odd
   const std::vector<std::string_view> kernels_;
   program::ProgramT program_;
   Data constants_;

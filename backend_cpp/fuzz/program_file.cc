@@ -121,4 +121,16 @@ bool ReadDelegateBlob(const Blob& blob, Blob* graph, Blob* constants) {
   return true;
 }
 
+std::vector<Extent> ConstantsOfDelegates(Bytes file) {
+  std::vector<Extent> found;
+  for (size_t at = 0; at + kHeaderSize <= file.size(); ++at) {
+    if (std::memcmp(file.data() + at + 4, "XH00", 4) != 0) continue;
+    const Extent extent{at + Read<uint32_t>(file.data() + at + 18),
+                        Read<uint64_t>(file.data() + at + 22)};
+    const bool inside = extent.offset < file.size() && extent.size <= file.size() - extent.offset;
+    if (inside && extent.size > 0) found.push_back(extent);
+  }
+  return found;
+}
+
 }  // namespace xir::fuzz

@@ -32,4 +32,7 @@ bool ReadProgramFile(Bytes file, ProgramFile* parts);
 Blob WriteDelegateBlob(const Blob& graph, const Blob& constants);
 bool ReadDelegateBlob(const Blob& blob, Blob* graph, Blob* constants);
 
+// Where the constants of a file's delegates lie, of those that have any.
+std::vector<Extent> ConstantsOfDelegates(Bytes file);
+
 }  // namespace xir::fuzz

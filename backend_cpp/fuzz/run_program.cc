@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,7 @@
 #include "disturbance.h"
 #include "guarded_memory.h"
 #include "kernels/registry.h"
+#include "program_file.h"
 #include "verify/work_budget.h"
 #include "xir/library.h"
 #include "xir/program.h"
@@ -110,7 +112,7 @@ class Session {
     input_bytes_ = 0;
     if (!draws_.OneIn(10)) SetInputs();
     if (draws_.OneIn(3)) UseBuffers();
-    if (draws_.OneIn(6)) BindOutput();
+    while (draws_.OneIn(3)) BindOutput();
     if (draws_.OneIn(24)) method_.Cancel();
     if (!Execute()) return false;
     ReadOutputs();
@@ -268,14 +270,14 @@ class Session {
     }
   }
 
-  // Memory for an output, now and then too little of it, which stays bound.
+  // Memory for an output, often less than its largest shape takes, which stays bound.
   void BindOutput() {
     const size_t index = draws_.Below(method_.num_outputs() + 1);
     const auto* tensor =
         index < method_.num_outputs() ? method_.output(index).get<Tensor>() : nullptr;
     const size_t element = tensor == nullptr ? 1 : ElementSize(tensor->dtype);
     size_t size = tensor == nullptr ? 8 : static_cast<size_t>(tensor->bound.numel()) * element;
-    if (draws_.OneIn(4)) size /= 2;
+    if (draws_.OneIn(2)) size >>= 1 + draws_.Below(6);
     if (size > kMaxInput) return;
     const GuardedMemory& memory = bound_.emplace_back(size, draws_.Of(kSlacks), element);
     const bool bound = method_.BindOutput(index, memory.data(), size).ok();
@@ -354,6 +356,8 @@ Kernel Fallback(std::string_view) {
     for (Value* value : args) {
       auto* tensor = value->get<Tensor>();
       if (tensor == nullptr || tensor->data == nullptr) continue;
+      if (tensor->nbytes() > tensor->capacity)
+        Die("a kernel was given less memory than a shape takes");
       for (size_t i = 0; i < tensor->nbytes(); ++i) sum += tensor->as<uint8_t>()[i];
       last = tensor;
     }
@@ -412,11 +416,17 @@ void DamagePackedFile(Draws* draws) {
   utimensat(AT_FDCWD, PackedPath().c_str(), times, 0);
 }
 
+// Programs that pack nothing have no such file.
+void TruncatePackedFile(off_t left) {
+  if (truncate(PackedPath().c_str(), left) != 0 && errno != ENOENT) std::perror("truncate");
+}
+
 // What a run does besides, drawn from the file's bytes.
 struct Manners {
   explicit Manners(Bytes file) : random(Digest(file, 0)) {
     fallback = random() % 4 != 0;
-    packed = random() % 4 == 0;
+    // What has no weights packs none.
+    packed = random() % (ConstantsOfDelegates(file).empty() ? 16 : 2) == 0;
     grown = packed && random() % 4 == 0;
     damaged = packed && random() % 2 == 0;
     truncated = packed && !damaged && random() % 2 == 0;
@@ -511,20 +521,29 @@ uint64_t PackedFileSize() {
   return stat(PackedPath().c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-// A file that may keep nothing else than the program's own weights, and versions of the program
-// with other ones: as it is with the last of them, it was with the first.
+// The program with other weights.
+std::vector<uint8_t> Version(Bytes file, uint8_t number) {
+  std::vector<uint8_t> version(file.begin(), file.end());
+  for (const Extent& constants : ConstantsOfDelegates(file)) {
+    uint8_t& last = version[constants.offset + constants.size - 1];
+    last = static_cast<uint8_t>(last + number);
+  }
+  return version;
+}
+
+// A file that may keep nothing else than the program's own weights, and versions of the program:
+// as it is with the last of them, it was with the first.
 void KeepVersions(Bytes file, LoadOptions options) {
   options.packed_weights_limit = 1;
-  std::vector<uint8_t> version(file.begin(), file.end());
   uint64_t largest = 0;
   for (uint8_t i = 0; i < 6; ++i) {
     unlink(PackedPath().c_str());
-    version.back() = static_cast<uint8_t>(file.end()[-1] + i);
+    const std::vector<uint8_t> version = Version(file, i);
     Pack(Bytes(version.data(), version.size()), options);
     largest = std::max(largest, PackedFileSize());
   }
   for (uint8_t i = 0; i < 6; ++i) {
-    version.back() = static_cast<uint8_t>(file.end()[-1] + i);
+    const std::vector<uint8_t> version = Version(file, i);
     Pack(Bytes(version.data(), version.size()), options);
     if (PackedFileSize() > largest) {
       Die("the packed file has " + std::to_string(PackedFileSize()) +
@@ -613,10 +632,10 @@ Outcome RunProgram(Bytes file, Draws* draws) {
   for (size_t i = 0; i < methods.size(); ++i) {
     sessions.emplace_back(methods[i].get(), draws, file.size(), method_bytes[i]);
   }
-  // Programs that pack nothing have no such file.
   const off_t left = manners.random() % 2 == 0 ? 0 : 100;
-  manners.truncated = manners.truncated && truncate(PackedPath().c_str(), left) == 0;
-  for (uint64_t i = 1 + draws->Below(3); i > 0; --i) {
+  const uint64_t rounds = 1 + draws->Below(3), before = manners.random() % 2;
+  for (uint64_t i = 0; i < rounds; ++i) {
+    if (manners.truncated && i == before) TruncatePackedFile(left);
     for (Session& session : sessions) outcome.executions += session.Run() ? 1 : 0;
   }
   for (const auto& method : methods) {

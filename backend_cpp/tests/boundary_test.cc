@@ -194,6 +194,29 @@ XIR_TEST(results_do_not_exceed_what_was_lent) {
   EXPECT(FailsWith(bound, "its memory has 8") || FailsWith(bound, "8 were bound"));
 }
 
+XIR_TEST(kernels_have_memory_for_the_shapes_that_they_are_given) {
+  // The kernel changes a tensor in place, as large as it is, and does not resize it. Nothing has
+  // written it before; its memory is less than its largest shape takes.
+  const Body fill = [](KernelContext&, Tensor&, Tensor& out) -> Status {
+    std::fill_n(out.as<float>(), out.numel(), 7.0f);
+    return {};
+  };
+  const auto method = MethodOf(Loaded(Load(Calling(/*open=*/true), fill)));
+  alignas(64) static float memory[64];
+  const auto bound = method->BindOutput(0, memory, 2 * sizeof(float));
+  EXPECT(bound.ok() && bound.value() == Method::Binding::kInPlace);
+  float input[kSize] = {};
+  EXPECT_OK(Run(method.get(), input));
+  EXPECT(std::all_of(memory + 2, memory + 64, [](float each) { return each == 0; }));
+  // A tensor of rank 0 has no smaller shape.
+  const Blob scalar = Calling(/*open=*/true, [](ExecutionPlanT* plan) {
+    plan->values[1]->val.AsTensor()->sizes.clear();
+    plan->values[1]->val.AsTensor()->dim_order.clear();
+  });
+  EXPECT_ERROR(MethodOf(Loaded(Load(scalar, fill)))->BindOutput(0, memory, 2),
+               "output 0 takes 4 bytes, not 2");
+}
+
 XIR_TEST(what_kernels_throw_is_a_failure) {
   enum class How { kNothing, kException, kOther, kMemory, kOnThreads };
   static std::atomic<How> how{How::kNothing};

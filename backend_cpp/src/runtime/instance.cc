@@ -518,7 +518,8 @@ Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nb
   if (reinterpret_cast<uintptr_t>(data) % ElementSize(tensor->dtype) != 0) {
     return Fail(Code::kInvalidArgument, context, " is not aligned to its elements");
   }
-  if (!tensor->resizable && data != nullptr && tensor->nbytes() > nbytes) {
+  const bool has_one_shape = !tensor->resizable || tensor->rank() == 0;
+  if (has_one_shape && data != nullptr && tensor->nbytes() > nbytes) {
     return Fail(Code::kInvalidArgument, context, " takes ", tensor->nbytes(), " bytes, not ",
                 nbytes);
   }
@@ -550,6 +551,8 @@ Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nb
   if (movable && MayOverread(data, nbytes)) {
     tensor->data = data;
     tensor->capacity = nbytes;
+    // Operators take it that a tensor has memory for its shape, also one that they change in place.
+    if (tensor->nbytes() > nbytes) std::fill_n(tensor->shape.dims.begin(), tensor->rank(), 0);
     return Binding::kInPlace;
   }
   output.is_copied = true;
