@@ -9,6 +9,8 @@
 
 namespace xir::fuzz {
 
+size_t GuardedMemory::count_ = 0;
+
 GuardedMemory::GuardedMemory(size_t size, size_t slack, size_t alignment) : size_(size) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (size + slack + alignment + page - 1) / page * page;
@@ -20,7 +22,11 @@ GuardedMemory::GuardedMemory(size_t size, size_t slack, size_t alignment) : size
     std::exit(1);
   }
   auto* first = static_cast<uint8_t*>(mapping_) + page;
-  mprotect(first, pages, PROT_READ | PROT_WRITE);
+  if (mprotect(first, pages, PROT_READ | PROT_WRITE) != 0) {
+    std::perror("mprotect");
+    std::exit(1);
+  }
+  ++count_;
   const uintptr_t latest = reinterpret_cast<uintptr_t>(first) + pages - slack - size;
   data_ = reinterpret_cast<uint8_t*>(latest / alignment * alignment);
 }
@@ -32,7 +38,9 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
       size_(other.size_) {}
 
 GuardedMemory::~GuardedMemory() {
-  if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
+  if (mapping_ == nullptr) return;
+  munmap(mapping_, mapping_size_);
+  --count_;
 }
 
 }  // namespace xir::fuzz

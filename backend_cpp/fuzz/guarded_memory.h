@@ -19,11 +19,15 @@ class GuardedMemory {
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
+  // How many there are, each of which is three mappings: a process has 65,530.
+  static size_t count() { return count_; }
+
  private:
   void* mapping_ = nullptr;
   size_t mapping_size_ = 0;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  static size_t count_;
 };
 
 }  // namespace xir::fuzz
