@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 from wheel_xnnpack import bundle
@@ -42,17 +43,20 @@ def build(processor: str, work: Path) -> Path:
     return wheel
 
 
+AUDITWHEEL = "import platform, sys; platform.machine = lambda: {!r}; from auditwheel.main import main; sys.exit(main())"
+"""It takes the tags of the processor that it runs on alone, though it reads the wheels of others too."""
+
+
 def repair(wheel: Path, processor: str, out: Path) -> None:
     """Have auditwheel check that a wheel is what its tag says, and write it with the tag."""
     env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "auditwheel", "repair", "--only-plat", "--plat", f"manylinux_2_28_{processor}"]
-    subprocess.run([*command, "--wheel-dir", str(out), str(wheel)], check=True, env=env)
+    command = [sys.executable, "-c", AUDITWHEEL.format(processor), "repair", "--only-plat"]
+    target = ["--plat", f"manylinux_2_28_{processor}", "--wheel-dir", str(out)]
+    subprocess.run([*command, *target, str(wheel)], check=True, env=env)
 
 
 def _zig() -> str:
-    import ziglang  # pyright: ignore[reportMissingImports]
-
-    return str(Path(ziglang.__file__).with_name("zig"))
+    return str(files("ziglang") / "zig")
 
 
 def main() -> None:

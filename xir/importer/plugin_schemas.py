@@ -61,5 +61,5 @@ def _place_of(op_class: type[edge.EdgeOp]) -> LocationAttr:
     try:
         file, line = inspect.getsourcefile(op_class), inspect.findsource(op_class)[1] + 1
     except (OSError, TypeError):
-        file = None
-    return name_location(op_class.__qualname__) if file is None else file_location(file, line)
+        return name_location(op_class.__qualname__)
+    return file_location(file or op_class.__module__, line)
