@@ -276,7 +276,7 @@ wheel: venv ## Wheels for PROCESSORS (x86_64 aarch64) in dist, tagged manylinux_
 .PHONY: test-wheel
 test-wheel: ## Whether each wheel in dist does its work alone: in environments of its own, the Arm wheel on an emulated processor
 	scripts/setup_arm.sh --programs
-	$(BIN)/python scripts/check_wheel.py dist/xir-*-manylinux_2_28_*.whl
+	$(BIN)/python scripts/check_wheel.py --python '$(EMULATED_PYTHON)' dist/xir-*-manylinux_2_28_*.whl
 
 .PHONY: release-check
 release-check: docs-check ## Whether a release is whole: versions, notes, licences, tables, and the wheels in dist; names everything that is not

@@ -1,6 +1,7 @@
 """`make test-wheel`: whether a wheel does its work alone, in an environment that has it and what pip installs with it.
 
-A wheel for another processor is laid out as pip does, and its runner runs programs in an emulator.
+A wheel for another processor is laid out as pip does, and its runner runs programs in an emulator. With `--python`, a
+command that runs the other processor's Python, that runs them as well.
 """
 
 from __future__ import annotations
@@ -35,13 +36,20 @@ for path in sys.argv[1:]:
 FOREIGN = ("torch", "executorch", "torchvision", "torchao")
 
 
-def check(wheel: Path, work: Path) -> None:
-    """Install a wheel and run programs by it. CalledProcessError with what failed."""
+def processor_of(wheel: Path) -> str:
+    """The processor that a wheel is for."""
+    return wheel.stem.rpartition("manylinux_2_28_")[2]
+
+
+def check(wheel: Path, work: Path, python: str) -> None:
+    """Install a wheel and run programs by it. SystemExit with what failed."""
     _check_content(wheel)
-    if f"_{platform.machine()}." in wheel.name:
+    if processor_of(wheel) == platform.machine():
         _check_here(wheel, work)
-    else:
-        _check_emulated(wheel, work)
+        return
+    _check_emulated(wheel, work)
+    if python:
+        _check_emulated_python(wheel, work / "site", python.split())
 
 
 def _check_content(wheel: Path) -> None:
@@ -50,6 +58,9 @@ def _check_content(wheel: Path) -> None:
     for wanted in ("lib/xnnpack/libexecutorch_backend_xnnpack.so", "lib/xnnpack/licenses/XNNPACK", "include/xir/xir.h"):
         assert f"xir/{wanted}" in names, f"{wheel.name} lacks {wanted}"
     assert any(name.startswith("xir/lib/libxir.so.") for name in names), f"{wheel.name} lacks the shared library"
+    # Python finds no module that is named for another processor.
+    module = f"_native.cpython-{wheel.name.split('-')[2].removeprefix('cp')}-{processor_of(wheel)}-linux-gnu.so"
+    assert f"xir/runtime/{module}" in names, f"{wheel.name} lacks {module}"
 
 
 def _check_here(wheel: Path, work: Path) -> None:
@@ -74,7 +85,7 @@ def _check_library(environment: Path, work: Path) -> None:
 
 
 def _check_emulated(wheel: Path, work: Path) -> None:
-    processor = wheel.stem.rpartition("manylinux_2_28_")[2]
+    processor = processor_of(wheel)
     unpacked = work / "unpacked"
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(unpacked)
@@ -102,6 +113,14 @@ def _check_emulated(wheel: Path, work: Path) -> None:
     print(f"{wheel.name}: runs programs on an emulated processor")
 
 
+def _check_emulated_python(wheel: Path, site: Path, python: list[str]) -> None:
+    tags = [f"--platform={tag}_{processor_of(wheel)}" for tag in ("manylinux_2_28", "manylinux_2_27", "manylinux2014")]
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "--target", site)
+    _run(*pip, *tags, "--platform=any", wheel)
+    print(_run("env", f"PYTHONPATH={site}", *python, "-c", RUN, *(DATA / name for name in PROGRAMS)), end="")
+    print(f"{wheel.name}: runs programs in Python on an emulated processor")
+
+
 def _run(*command: object) -> str:
     done = subprocess.run([str(each) for each in command], check=False, capture_output=True, text=True)
     if done.returncode != 0:
@@ -113,9 +132,13 @@ def main() -> None:
     """Check the wheels that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
-    for wheel in [wheel.resolve() for wheel in parser.parse_args().wheels]:
+    parser.add_argument(
+        "--python", default="", metavar="COMMAND", help="the Python of another processor in an emulator"
+    )
+    options = parser.parse_args()
+    for wheel in [wheel.resolve() for wheel in options.wheels]:
         with tempfile.TemporaryDirectory() as work, chdir(work):  # elsewhere `import xir` may find the tree
-            check(wheel, Path(work))
+            check(wheel, Path(work), options.python)
 
 
 if __name__ == "__main__":

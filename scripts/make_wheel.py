@@ -25,7 +25,7 @@ def build(processor: str, work: Path) -> Path:
     xnnpack = work / "xnnpack"
     bundle(processor, work / "executorch", xnnpack)
     suffix = f".cpython-{sys.version_info.major}{sys.version_info.minor}-{processor}-linux-gnu.so"
-    # What Python itself calls them when it is cross-compiled; scikit-build-core and pybind11 read them.
+    # What cross-compiled Pythons are told by. scikit-build-core reads them, pybind11 asks the interpreter instead.
     env = os.environ | {"_PYTHON_HOST_PLATFORM": f"linux-{processor}", "SETUPTOOLS_EXT_SUFFIX": suffix}
     settings = {
         "build-dir": str(work / f"cmake-{sys.implementation.cache_tag}"),
@@ -33,6 +33,7 @@ def build(processor: str, work: Path) -> Path:
         "cmake.define.XIR_ZIG": _zig(),
         "cmake.define.XIR_PROCESSOR": processor,
         "cmake.define.XIR_BUNDLED_XNNPACK": str(xnnpack),
+        "cmake.define.PYTHON_MODULE_EXTENSION": suffix,
     }
     made = work / "made"
     shutil.rmtree(made, ignore_errors=True)
