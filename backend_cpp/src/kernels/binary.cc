@@ -351,15 +351,13 @@ struct ClampBetween {
 
 Status ClampTensor(const Tensor& self, const Tensor* min, const Tensor* max, Tensor& out) {
   if (min == nullptr && max == nullptr) return Invalid("neither bound is given");
-  DType common = self.dtype;
-  for (const Tensor* bound : {min, max}) {
-    if (bound != nullptr) common = Promote(common, CommonType(self, *bound));
-  }
+  const Operand x(self), lower(min != nullptr ? *min : self), upper(max != nullptr ? *max : self);
+  const DType common = ResultType({x.typed(), lower.typed(), upper.typed()});
   XIR_RETURN_IF_ERROR(CheckResultType(common, out.dtype));
   return DispatchNumeric(common, [&](auto zero) {
     using T = decltype(zero);
-    return Map<T, T, T>(ClampBetween<T>{min != nullptr, max != nullptr},
-                        {self, min != nullptr ? *min : self, max != nullptr ? *max : self}, out, common);
+    return Map<T, T, T>(ClampBetween<T>{min != nullptr, max != nullptr}, {x, lower, upper}, out,
+                        common);
   });
 }
 

@@ -108,3 +108,15 @@ def check(program: Program, x: Tensor, t: Tensor, *, delegated: bool) -> None:
         torch.testing.assert_close(
             got, want, rtol=tolerance, atol=1e-30, equal_nan=True, msg=lambda text, index=index: f"{index}: {text}"
         )
+
+
+@pytest.mark.parametrize("delegated", [True, False])
+def test_what_is_clamped_has_no_dimensions(delegated: bool) -> None:
+    check(
+        Program(
+            [lambda x, t: torch.clamp(t, x), lambda x, t: torch.clamp(t, max=x), lambda x, t: torch.clamp(t, t, x)]
+        ),
+        torch.tensor([1.5, -2.0, 3.25]),
+        torch.tensor(2.0004, dtype=torch.float64),
+        delegated=delegated,
+    )
