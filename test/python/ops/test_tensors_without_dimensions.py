@@ -110,13 +110,14 @@ def check(program: Program, x: Tensor, t: Tensor, *, delegated: bool) -> None:
         )
 
 
-@pytest.mark.parametrize("delegated", [True, False])
-def test_what_is_clamped_has_no_dimensions(delegated: bool) -> None:
-    check(
-        Program(
-            [lambda x, t: torch.clamp(t, x), lambda x, t: torch.clamp(t, max=x), lambda x, t: torch.clamp(t, t, x)]
-        ),
-        torch.tensor([1.5, -2.0, 3.25]),
-        torch.tensor(2.0004, dtype=torch.float64),
-        delegated=delegated,
-    )
+CLAMPED: list[Callable[[Tensor, Tensor], Tensor]] = [
+    lambda x, t: torch.clamp(t, x),
+    lambda x, t: torch.clamp(t, max=x),
+    lambda x, t: torch.clamp(t, t, x),
+]
+
+
+@pytest.mark.parametrize("wider", [torch.int32, torch.int64])
+def test_what_is_clamped_has_no_dimensions(wider: torch.dtype) -> None:
+    x = torch.tensor([1, -2, 100], dtype=torch.int8)
+    check(Program(CLAMPED), x, torch.tensor(300, dtype=wider), delegated=True)
