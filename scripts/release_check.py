@@ -12,9 +12,13 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import wheel_xnnpack
+from make_wheel import PROCESSORS
+
 ROOT = Path(__file__).parents[1]
-PROCESSORS = ("x86_64", "aarch64")
-LICENCES = ("XNNPACK", "cpuinfo", "executorch", "pthreadpool", "FP16", "FXdiv", "flatbuffers", "KleidiAI")
+LICENCES = (*wheel_xnnpack.LICENCES, "executorch", "KleidiAI")
+"""What a wheel holds the licences of."""
+
 SITE = ROOT / "build" / "site" / "html" / "index.html"
 
 VERSIONS = {
