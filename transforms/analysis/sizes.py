@@ -29,6 +29,7 @@ from xir.ir.symbolic_size import (
     lower_bound,
     parse_size,
     smallest,
+    subtracts,
     symbol,
     upper_bound,
 )
@@ -143,7 +144,7 @@ class SymbolicSizes(ValueAnalysis):
             elif not each.type.has_static_shape():
                 self.shapes[each] = self.completed(each, shapes.get(each))
         if isinstance(op, Operation) and not isinstance(op, GraphOp | RegionOp):
-            self.bound_own_symbols(op, shapes)
+            self.bound_results(op, shapes)
 
     def inferred(self, op: Operation) -> Mapping[SSAValue, Shape]:
         """The shapes of an op's results, as far as they can be inferred; numbers among the results are recorded."""
@@ -223,9 +224,17 @@ class SymbolicSizes(ValueAnalysis):
             for size, each in pairs
         )
 
-    def bound_own_symbols(self, op: Operation, inferred: Mapping[SSAValue, Shape]) -> None:
-        """Bound those of the results' sizes that were not inferred by inference at the operands' bounds."""
-        own = [result for result in op.results if result in self.shapes and self.shapes[result] != inferred.get(result)]
+    def bound_results(self, op: Operation, inferred: Mapping[SSAValue, Shape]) -> None:
+        """Bound the results' sizes by inference at the operands' bounds: those not inferred, and loosely bounded ones.
+
+        The sizes of a node's results do not fall when its operands' grow, so this is a bound of each.
+        """
+        own = [
+            result
+            for result in op.results
+            if (shape := self.shapes.get(result)) is not None
+            and (shape != inferred.get(result) or (isinstance(op, InfersShapes) and any(map(subtracts, shape))))
+        ]
         if not own:
             return
         try:
@@ -241,7 +250,8 @@ class SymbolicSizes(ValueAnalysis):
         for result in own:
             for size, bound in zip(self.shapes[result], bounds.get(result, ()), strict=False):
                 if isinstance(size, SymbolicSize) and not is_dynamic(bound):
-                    self.limits.setdefault(size, bound)
+                    limit = self.limit(size)
+                    self.limits[size] = bound if limit is None else min(limit, bound)
 
     def bound(self, size: int) -> int:
         """The upper bound of a size; UnknownSizeError if it has none."""

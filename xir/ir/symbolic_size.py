@@ -321,6 +321,11 @@ def upper_bound(size: int, limits: Mapping[int, int]) -> int | None:
     return total
 
 
+def subtracts(size: int) -> bool:
+    """Whether something that varies is subtracted in a size, which `upper_bound` may take to be 0."""
+    return isinstance(size, SymbolicSize) and any(factor < 0 and monomial for monomial, factor in size.terms)
+
+
 def bound_of_symbol(size: int, bound: int) -> tuple[SymbolicSize, int] | None:
     """A symbol and its upper bound, as they follow from that of p·symbol + q with p > 0; None for another size."""
     terms = terms_of(size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pytest
@@ -25,9 +25,9 @@ class Function(nn.Module):
         return self.function(x)
 
 
-def check(function: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, *, is_open: bool = False) -> None:
-    """Eager's numbers to the bit, with and without a delegate; with the first dimension open if `is_open`."""
-    shapes = ({0: torch.export.Dim.AUTO},) if is_open else None
+def check(function: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, *, opened: Sequence[int] = ()) -> None:
+    """Eager's numbers to the bit, with and without a delegate, and with these dimensions open."""
+    shapes = (dict.fromkeys(opened, torch.export.Dim.AUTO),) if opened else None
     edge = xir.to_edge(torch.export.export(Function(function), (x,), dynamic_shapes=shapes), max_size=9)
     for program in (edge, edge.to_backend(xir.XnnpackPartitioner())):
         method = Runtime.get().load_program(program.to_executorch().buffer).load_method()
@@ -35,8 +35,8 @@ def check(function: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, *, is_ope
             assert torch.equal(torch.as_tensor(got), wanted)
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-def test_positions_of_any_type_count_down(is_open: bool) -> None:
+@pytest.mark.parametrize("opened", [(), (0,)])
+def test_positions_of_any_type_count_down(opened: Sequence[int]) -> None:
     check(
         lambda x: (
             *(torch.arange(x.shape[0], 0, -1, dtype=dtype) for dtype in (*INTEGERS, torch.float16)),
@@ -44,7 +44,7 @@ def test_positions_of_any_type_count_down(is_open: bool) -> None:
             torch.arange(250, 260, 5, dtype=torch.uint8),
         ),
         torch.ones(3, 2),
-        is_open=is_open,
+        opened=opened,
     )
 
 
@@ -113,4 +113,14 @@ def test_sizes_that_the_program_fixes_are_numbers() -> None:
         masked = x.masked_fill(torch.ones_like(x, dtype=torch.bool).tril(), 0)
         return masked + torch.ones(5, 5), written
 
-    check(model, torch.randn(5, 5), is_open=True)
+    check(model, torch.randn(5, 5), opened=[0])
+
+
+def test_a_product_that_torch_narrows_to_a_column() -> None:
+    """Of at most 4 rows the pool leaves one, which torch knows of one dimension of the product, not of the other."""
+
+    def column(x: Tensor) -> tuple[Tensor, ...]:
+        rows = functional.max_pool2d(x, [3, 2], [2, 1])
+        return (rows @ rows.transpose(-1, -2),)
+
+    check(column, torch.arange(12.0).view(1, 1, 3, 4), opened=(2, 3))
