@@ -51,14 +51,22 @@ enum Part {
   kParts
 };
 
-// What is long, or costs much, and how often it may be shared.
-constexpr Part kPairs[][2] = {
-    {kName, kValues},     {kName, kOperators},      {kName, kFrames},      {kName, kCalls},
-    {kTensors, kValues},  {kTensors, kCalls},       {kNumbers, kValues},   {kReals, kValues},
-    {kFlags, kValues},    {kArguments, kCalls},     {kArguments, kValues}, {kFrames, kCalls},
-    {kMoves, kInputs},    {kTexts, kOrigins},       {kTexts, kHandles},    {kOrigins, kHandles},
-    {kValues, kMethods},  {kCalls, kMethods},       {kArenas, kMethods},   {kDelegates, kNumbers},
-    {kDelegates, kTexts}, {kDelegates, kArguments},
+template <typename... Parts>
+constexpr uint32_t Set(Parts... parts) {
+  return ((1U << parts) | ...);
+}
+
+// What is long, or costs much, and how often it may be shared. What has a greatest length by itself
+// is shared twice over.
+constexpr uint32_t kTogether[] = {
+    Set(kName, kValues),         Set(kName, kOperators),      Set(kName, kFrames),
+    Set(kName, kCalls),          Set(kTensors, kValues),      Set(kTensors, kCalls),
+    Set(kNumbers, kValues),      Set(kReals, kValues),        Set(kFlags, kValues),
+    Set(kArguments, kCalls),     Set(kArguments, kValues),    Set(kFrames, kCalls),
+    Set(kMoves, kInputs),        Set(kTexts, kOrigins),       Set(kTexts, kHandles),
+    Set(kOrigins, kHandles),     Set(kValues, kMethods),      Set(kCalls, kMethods),
+    Set(kArenas, kMethods),      Set(kDelegates, kNumbers),   Set(kDelegates, kTexts),
+    Set(kDelegates, kArguments), Set(kName, kFrames, kCalls), Set(kTexts, kOrigins, kCalls),
 };
 
 // flatbuffers counts tables, each as often as it is referred to, and refuses more than this.
@@ -66,10 +74,11 @@ constexpr uint64_t kBytesPerTable = 4;
 
 class CrowdedProgram {
  public:
-  // Cost that nobody bounds is mostly that of two parts, each of which has its own bound.
+  // Cost that nobody bounds is mostly that of a few parts, each of which has its own bound.
   explicit CrowdedProgram(Draws* draws) : draws_(*draws) {
     if (draws_.OneIn(2)) {
-      for (const Part part : kPairs[draws_.Below(std::size(kPairs))]) plenty_[part] = true;
+      const uint32_t together = kTogether[draws_.Below(std::size(kTogether))];
+      for (size_t part = 0; part < kParts; ++part) plenty_[part] = (together >> part & 1U) != 0;
     } else {
       for (uint64_t i = 2 + draws_.Below(2); i > 0; --i) plenty_[draws_.Below(kParts)] = true;
     }

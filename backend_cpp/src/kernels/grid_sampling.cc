@@ -46,10 +46,11 @@ struct Axis {
   // Mirrored at `low` and at `low + span` until it lies between.
   static T Reflect(T place, T low, T span) {
     if (span == 0) return 0;
-    const T distance = std::abs(place - low);
-    const T rest = std::fmod(distance, span);
-    const bool even = std::fmod(std::floor(distance / span), T{2}) == 0;
-    return (even ? rest : span - rest) + low;
+    // As eager's vectors compute it (ATen/native/cpu/GridSamplerKernel.cpp): places beyond 2^24
+    // spans are other ones than those of the exact remainder.
+    const T distance = std::abs(place - low), turn = 2 * span;
+    const T rest = distance - std::trunc(distance / turn) * turn;
+    return std::min(rest, turn - rest) + low;
   }
 };
 

@@ -113,9 +113,13 @@ def decompositions() -> dict[Any, Any]:
     return {**core_aten_decompositions(), **{each: decomposition_table[each] for each in sums}}
 
 
-SUMS_INSIDE = "gelu", "silu", "mish", "softplus", "log_sigmoid_forward", "native_layer_norm", "native_group_norm"
+SUMS_INSIDE = (
+    *("gelu", "silu", "mish", "softplus", "log_sigmoid_forward"),
+    *("_log_softmax", "native_layer_norm", "native_group_norm"),
+)
 """Operators whose results are off by more than their operands' roundings where sums inside them cancel: a mean is a
-rounding off, which a sum of what it is taken from counts as often as there are elements."""
+rounding off, which a sum of what it is taken from counts as often as there are elements; the sum of a log-softmax is
+at least 1, whose rounding is much of a logarithm near 0."""
 
 
 def lost_below(dtype: torch.dtype) -> float:
