@@ -185,8 +185,11 @@ class StepImporter:
             check_schema(op_class, target, location)
         if op_class is None and can_decompose(target) and self._import_decomposed(node, target, location, values):
             return
-        types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
         given = by_name(target, *call_of(node, target))
+        if target is torch.ops.aten._linalg_svd.default and _reads_values_alone(node):
+            given["compute_uv"] = False
+            result = (result[0].new_empty(0), result[1], result[2].new_empty(0))
+        types = [import_type(v, location) for v in (result if isinstance(result, list | tuple) else (result,))]
         try:
             args = {name: import_value(value, values) for name, value in given.items()}
             if op_class is None:
@@ -490,6 +493,12 @@ def _is_only_asserted(node: Node) -> bool:
                 seen.add(user)
                 pending.append(user)
     return True
+
+
+def _reads_values_alone(node: Node) -> bool:
+    """Whether nobody reads the vectors of a singular value decomposition. ATen has computed them all the same where it
+    inferred shapes; they take longer, and matrices with infinities have none."""
+    return all(user.target is operator.getitem and (user.args[1] == 1 or not user.users) for user in node.users)
 
 
 def _is_argument(operand: Any) -> bool:

@@ -77,6 +77,25 @@ LISTED: tuple[Listed, ...] = (
         example=("nn.functional.normalize", "fp32", 2),
     ),
     Listed(
+        name="norms of a negative order",
+        operators=("linalg.norm", "linalg.vector_norm", "norm"),
+        types=WIDE,
+        ways=("limit",),
+        reason="they are made of such reciprocals: in a delegate the largest numbers do not count",
+        most=math.inf,
+        example=("norm", "fp32", 10),
+    ),
+    Listed(
+        name="powers of numbers near the limit",
+        operators=("linalg.vector_norm",),
+        types=("fp32",),
+        ways=("limit",),
+        reason="a power in a delegate is the exponential of a product with a logarithm, whose rounding counts as often "
+        "as the product is large: 88 times at most",
+        most=88 * 2.0**-23,
+        example=("linalg.vector_norm", "fp32", 149),
+    ),
+    Listed(
         name="sums beyond the largest number",
         operators=(
             *FOURIER,
@@ -125,7 +144,7 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         name="sines of angles beyond 10^8",
-        operators=("sin", "tan"),
+        operators=("polar", "sin", "tan"),
         types=("fp32", "bf16"),
         ways=("limit",),
         reason="angles end at 10^8 in a delegate, far below where a rounding of the angle is more than a turn",

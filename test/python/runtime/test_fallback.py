@@ -56,6 +56,19 @@ def test_agrees_with_torch(function: Any):
         torch.testing.assert_close(out, reference)
 
 
+@pytest.mark.parametrize("function", [torch.linalg.svdvals, torch.linalg.matrix_rank, torch.linalg.cond])
+def test_singular_values_are_computed_without_vectors(function: Any):
+    """Which a matrix with infinities does not have: torch raises, but for its values alone."""
+    for x in (torch.randn(5, 5), torch.randn(5, 5).index_fill(0, torch.tensor([1, 3]), -torch.inf)):
+        torch.testing.assert_close(load(function, torch.zeros(5, 5)).execute([x])[0], function(x), equal_nan=True)
+
+
+def test_singular_vectors_are_computed_where_they_are_read():
+    x = torch.randn(4, 3)
+    u, s, vh = load(lambda x: torch.linalg.svd(x, full_matrices=False), x).execute([x])
+    torch.testing.assert_close(u @ torch.diag(s) @ vh, x)
+
+
 def test_portable_kernels_hand_over_other_dtypes():
     x = torch.randn(4, dtype=torch.float64)
     method = load(lambda x: x + x, x)
