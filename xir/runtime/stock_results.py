@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import subprocess
@@ -13,6 +14,9 @@ from typing import Any
 
 Calls = Sequence[tuple[str, Sequence[Any]]]
 """The method and the inputs of each."""
+
+
+BINDINGS = "executorch.extension.pybindings"
 
 
 class StockError(Exception):
@@ -27,7 +31,7 @@ class StockError(Exception):
 def is_installed() -> bool:
     """Whether there is a runtime of ExecuTorch's in Python."""
     try:
-        return importlib.util.find_spec("executorch.extension.pybindings.portable_lib") is not None
+        return importlib.util.find_spec(f"{BINDINGS}.portable_lib") is not None
     except ModuleNotFoundError:
         return False
 
@@ -58,10 +62,22 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
         return torch.load(made, weights_only=True)
 
 
+def bindings() -> Any:
+    """ExecuTorch's runtime as Python has it.
+
+    `portable_lib` is the module for that; it has the names of the extension module, and imports all of ExecuTorch's
+    compiler first, which takes three seconds. The extension needs torch's libraries alone.
+    """
+    importlib.import_module("torch")
+    for name in ("_C", "_portable_lib"):  # since 1.5, before
+        if importlib.util.find_spec(f"{BINDINGS}.{name}") is not None:
+            return importlib.import_module(f"{BINDINGS}.{name}")
+    return importlib.import_module(f"{BINDINGS}.portable_lib")
+
+
 def main(arguments: Sequence[str]) -> int:
     """The process: files of calls, of results and of an error, then programs, `--` and their weights."""
     import torch
-    from executorch.extension.pybindings import portable_lib
 
     given, made, failed, *files = arguments
     end = files.index("--")
@@ -70,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     results: list[list[list[Any]]] = []
     for index, program in enumerate(programs):
         try:
-            module = portable_lib._load_for_executorch(program, *data)  # pyright: ignore[reportPrivateUsage]
+            module = bindings()._load_for_executorch(program, *data)
             results.append([list(module.run_method(method, inputs)) for method, inputs in calls])
         except Exception as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -110,7 +110,7 @@ def test_the_installed_library_crashes(tmp_path: Path) -> None:
         torch.save(EXPECTED[name][0], tmp_path / f"{name}.pt")
     script = """
         import os, resource, sys, torch
-        from executorch.extension.pybindings.portable_lib import _load_for_executorch
+        from executorch.extension.pybindings._C import _load_for_executorch
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for name in sys.argv[2:]:
             if not (child := os.fork()):

@@ -26,7 +26,7 @@ from xir.transforms.edge.decompositions.pooling import upsample
 TOLERANCE = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 """Of the largest magnitude of a result; 1e-5 for other element types."""
 
-LISTING = "from executorch.extension.pybindings import portable_lib as p; print(*p._get_operator_names())"
+LISTING = "import torch; from executorch.extension.pybindings import _C; print(*_C._get_operator_names())"
 
 
 @functools.cache
