@@ -83,7 +83,7 @@ def test_the_check_takes_linear_time(shape: str) -> None:
         module = parse_module(XirContext(allow_unregistered=True), text_of(shape, count))
         return lambda: verify_dominance(module)
 
-    assert_linear(prepare, 600, 4800)
+    assert_linear(prepare, 300, 2400)
 
 
 def text_of(shape: str, count: int) -> str:

@@ -171,7 +171,7 @@ def test_the_cost_of_rewriting_is_linear() -> None:
         module = relu_chain(count)
         return lambda: rewrite_patterns(module, [ReluToExp()])
 
-    assert_linear(prepare, 400, 3200)
+    assert_linear(prepare, 200, 1600)
 
 
 def test_the_cost_is_linear_for_a_chain_that_falls_from_its_end() -> None:
@@ -187,4 +187,4 @@ def test_the_cost_is_linear_for_a_chain_that_falls_from_its_end() -> None:
 
         return work
 
-    assert_linear(prepare, 400, 3200)
+    assert_linear(prepare, 200, 1600)

@@ -250,7 +250,7 @@ def test_reading_takes_linear_time() -> None:
         text = long_text(lines)
         return lambda: parse_module(XirContext(allow_unregistered=True), text)
 
-    assert_linear(prepare, 500, 4000)
+    assert_linear(prepare, 250, 2000)
 
 
 def test_writing_takes_linear_time() -> None:
@@ -258,4 +258,4 @@ def test_writing_takes_linear_time() -> None:
         module = parse_module(XirContext(allow_unregistered=True), long_text(lines))
         return lambda: module_to_text(module)
 
-    assert_linear(prepare, 500, 4000)
+    assert_linear(prepare, 250, 2000)

@@ -209,4 +209,4 @@ def test_cost_is_linear(pass_: XirPass) -> None:
             PartitionXnnpackPass().apply(ctx, built)
         return lambda: pass_.apply(ctx, built)
 
-    assert_linear(prepare, 400, 3_200)
+    assert_linear(prepare, 200, 1_600)
