@@ -63,7 +63,7 @@ COMMANDS = (
 def passes_page() -> str:
     """The passes, each with its options, and the named pipelines."""
     text = "# Passes\n\nEach is a flag of `xir-opt`, `--<pass>[=option=value …]`, and a name in `--pass-pipeline`.\n"
-    text += "All are tested; what is [proved](../testing.md#proofs) says so.\n\n"
+    text += "All passes are tested; the section of a [proved](../testing.md#proofs) pass says so.\n\n"
     for name in PASSES:
         info = describe(name)
         text += f"## `{name}`\n\n{info.summary}\n\n"

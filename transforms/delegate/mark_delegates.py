@@ -60,7 +60,7 @@ class MarkDelegatesPass(DelegatingPass):
     dtypes: tuple[FloatName, ...] = FLOATS
     """Delegate only ops that compute in these floating-point types."""
     check: bool = True
-    """Ask the backend's library itself whether it takes what an op becomes."""
+    """Ask the backend's library itself whether it accepts the nodes of an op."""
 
     preserves: ClassVar = (ValueAnalysis,)
 
