@@ -33,11 +33,11 @@ bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch
 	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) $(if $(CPU),--cpu $(CPU)) --stock-cache build/bench
 
 .PHONY: verify-zoo
-verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: do the numbers stay?
+verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: does it keep the results?
 	$(BIN)/python -m bench.verify
 
 .PHONY: verify-random
-verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8, int4 and with open sizes: do the numbers stay?
+verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8, int4 and with dynamic sizes: does it keep the results?
 	XIR_FUZZ=$$((($(COUNT) + 5) / 6)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
 
 .PHONY: random-graphs
@@ -57,14 +57,14 @@ planted-models: build ## Plant some of them in MobileNetV2 (fp32 and int8), Mobi
 	$(BIN)/python -m bench.planted --models
 
 .PHONY: planted-holes
-planted-holes: build ## Open mended holes of the runtime, one after the other, and see whether the fuzzers find each in SECONDS (300) of a processor; needs clang
+planted-holes: build ## Reopen fixed holes of the runtime, one after the other: do the fuzzers find each in SECONDS (300) of processor time? Needs clang
 	scripts/setup.sh --clang
 	cmake --log-level=WARNING -S . -B build/fuzz -G Ninja $(FUZZED)
 	cmake --build build/fuzz --target xir_fuzz_loader xir_fuzz_replay
 	$(BIN)/python -m bench.planted_holes --seconds $(or $(SECONDS),300)
 
 .PHONY: mutants
-mutants: build ## Change COUNT (200) lines of the passes by machine: is what then differs from eager found by xir-bisect?
+mutants: build ## Change COUNT (200) lines of the passes by machine: does xir-bisect find each change of results?
 	$(BIN)/python -m bench.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: trained
@@ -148,7 +148,7 @@ op-database: build ## PyTorch's operator database in TYPES (all) at several size
 	PYTHONPATH=test/python $(BIN)/python -m op_database --jobs $(JOBS) --types $(or $(TYPES),all) $(if $(MOST),--most $(MOST)) --page docs/reference/op_database.md --anew $(OPS)
 
 .PHONY: stock-suite
-stock-suite: build ## The programs of ExecuTorch's own tests by xir: what is wrong, and what is not delegated whole; SUITE='xnnpack.test_linear'
+stock-suite: build ## The programs of ExecuTorch's own tests, compiled by xir: wrong results, and programs not fully delegated; SUITE='xnnpack.test_linear'
 	PYTHONPATH=test/python $(BIN)/python -m stock_suite $(SUITE)
 
 .PHONY: fuzz-loader
@@ -166,7 +166,7 @@ coverage-verify: build ## The verifier's branches that neither the C++ tests nor
 	$(BIN)/python scripts/coverage_verify.py
 
 .PHONY: fuzz-boundary
-fuzz-boundary: build ## Programs with kernels of Python and torch that answer, raise and do anything, for TIME (300) seconds
+fuzz-boundary: build ## Programs with kernels in Python and torch that return, raise and do arbitrary things, for TIME (300) seconds
 	PYTHONPATH=test/python $(BIN)/python -m boundary_fuzz --time $(or $(TIME),300)
 
 .PHONY: fuzz-text
@@ -274,17 +274,17 @@ wheel: venv ## Wheels for PROCESSORS (x86_64 aarch64) in dist, tagged manylinux_
 	$(BIN)/python scripts/make_wheel.py $(PROCESSORS)
 
 .PHONY: test-wheel
-test-wheel: ## Whether each wheel in dist does its work alone: in environments of its own, the Arm wheel on an emulated processor
+test-wheel: ## Test each wheel in dist in an environment of its own, the Arm wheel on an emulated processor
 	scripts/setup_arm.sh --programs
 	$(BIN)/python scripts/check_wheel.py --python '$(EMULATED_PYTHON)' dist/xir-*-manylinux_2_28_*.whl
 
 .PHONY: release-check
-release-check: docs-check ## Whether a release is whole: versions, notes, licences, tables, and the wheels in dist; names everything that is not
+release-check: docs-check ## Check that a release is complete: versions, notes, licences, tables, and the wheels in dist
 	$(BIN)/python scripts/release_check.py
 
 ##@ Generated files
 .PHONY: generate
-generate: build ## Write what follows from op definitions, docstrings and ExecuTorch: schema, C++ dispatch, pages
+generate: build ## Write the files generated from op definitions, docstrings and ExecuTorch: schema, C++ dispatch, pages
 	$(BIN)/python scripts/generate_kernel_list.py
 	$(BIN)/python scripts/generate_edge_ops.py
 	$(BIN)/python scripts/generate_wire.py
@@ -317,12 +317,12 @@ $(SITE)/venv/.installed: requirements-site.txt
 	touch $@
 
 .PHONY: mlir-opt
-mlir-opt: build ## Hold the table of mlir-opt's flags, and what xir-opt prints, against the mlir-opt that is installed
+mlir-opt: build ## Compare the table of mlir-opt's flags, and xir-opt's output, with the installed mlir-opt
 	$(BIN)/python scripts/mlir_opt_flags.py
 
 ##@ Other
 .PHONY: clean
-clean: ## Remove everything that was built; .venv stays (rm -r .venv removes that too)
+clean: ## Remove everything that was built, except .venv (rm -r .venv)
 	rm -rf build cmake-out* dist .pytest_cache .ruff_cache .hypothesis $(BUILT)
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 

@@ -1,6 +1,6 @@
-"""The `delegate` dialect: regions for a backend before it is legalised, and what all backends' graphs have in common.
+"""The `delegate` dialect: regions for a backend before they are legalised, and the base of all backends' graphs.
 
-`form-delegates` moves the ops that a backend takes into a `delegate.region`. The backend's legalisation replaces the
+`form-delegates` moves the ops that a backend accepts into a `delegate.region`. The backend's legalisation replaces the
 region by an op of its own dialect, a `GraphOp`, which becomes a delegate in the file.
 """
 

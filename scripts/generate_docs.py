@@ -62,8 +62,10 @@ COMMANDS = (
 
 def passes_page() -> str:
     """The passes, each with its options, and the named pipelines."""
-    text = "# Passes\n\nEach is a flag of `xir-opt`, `--<pass>[=option=value …]`, and a name in `--pass-pipeline`.\n"
-    text += "All are tested; what is [proved](../testing.md#proofs) says so.\n\n"
+    text = (
+        "# Passes\n\nEach pass is a flag of `xir-opt`, `--<pass>[=option=value …]`, and a name in `--pass-pipeline`.\n"
+    )
+    text += "All passes are tested; the section of a [proved](../testing.md#proofs) pass says so.\n\n"
     for name in PASSES:
         info = describe(name)
         text += f"## `{name}`\n\n{info.summary}\n\n"
@@ -137,9 +139,9 @@ def kernels_page() -> str:
     )
     return (
         "# Kernels\n\n"
-        "What runs an undelegated edge op: the kernel of its name, in xir's native runtime and in "
-        f"{EXECUTORCH}, or the ops in the last column, into which `decompose-for-kernels` decomposes it. An op that "
-        "has neither runs in Python only, through ATen.\n\n"
+        "An undelegated edge op runs in the kernel of its name, in xir's native runtime and in "
+        f"{EXECUTORCH}, or `decompose-for-kernels` decomposes it into the ops of the last column. An op that has "
+        "neither runs in Python only, through ATen.\n\n"
         + table(("op", "kernel", "native", EXECUTORCH, "is decomposed to"), rows)
         + f"Kernels of {EXECUTORCH} that the native runtime lacks; programs of other compilers that call them run in "
         f"Python alone: {', '.join(f'`{kernel}`' for kernel in sorted(stock - native))}.\n\n"
@@ -201,12 +203,12 @@ def operators_page() -> str:
     )
     return (
         "# Operators\n\n"
-        "What the compiler makes of each op of the edge dialect. A *kernel* runs outside the delegate, in portable C++ "
+        "The lowering of each op of the edge dialect. A *kernel* runs outside the delegate, in portable C++ "
         "([the kernels](kernels.md)) or, in Python, in ATen. The third column lists nodes that only xir's runtime has. "
         "*nothing* means that the op is removed. Any op also stays outside if a tensor has no elements, or more "
         "dimensions than XNNPACK supports. Nodes and types are those that the rules build for their samples "
         "(`transforms/xnnpack/legalizations/samples.py`); `bf16` computes in fp32 between conversions. "
-        "[Refusals](refusals.md) has an example of each reason. *static int8* says how the op computes in a statically "
+        "[Refusals](refusals.md) has an example of each reason. *static int8* is the form of the op in a statically "
         "quantised program: in integer nodes, in one look-up in 256 entries, as moved integers, or in fp32 inside the "
         "delegate.\n\n" + table(heads, operator_table.rows())
     )
@@ -220,9 +222,9 @@ def refusals_page() -> str:
             ops.setdefault(refusal, []).append(name)
     text = (
         "# Refusals\n\n"
-        "Why an op stays outside a delegate, or in floating point in a quantised program: the reason as remarks "
-        "print it, with … for parts that depend on the op, the change that would help, and a program that shows it. "
-        "Remarks also contain messages of a node's verifier and of XNNPACK itself.\n\n"
+        "The reasons for which ops stay outside a delegate, or in floating point in a quantised program. Each section "
+        "has the reason as remarks print it, with … for parts that depend on the op, the change that would help, and "
+        "an example. Remarks also contain messages of a node's verifier and of XNNPACK itself.\n\n"
     )
     for refusal in sorted(REFUSALS, key=lambda refusal: refusal.text.lower()):
         text += f"## {refusal.text}\n\n"
@@ -243,7 +245,7 @@ def xnnpack_faults_page() -> str:
         found = f"{inspect.getdoc(fault.sites)}\n\n" if fault.sites else ""
         text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` avoids it.\n\n"
         text += f"{found}```mlir\n{fault.smallest.strip()}\n```\n\n"
-    heads = ("node", "type", "kernels", "numbers", "gives")
+    heads = ("node", "type", "kernels", "numbers", "result")
     limits = (
         (f"`{each.node}`", f"`{each.dtype}`", f"`{each.place}`", each.numbers, each.gives)
         for each in kernel_limits.KERNEL_LIMITS

@@ -48,15 +48,15 @@ def overlaps() -> dict[str, tuple[list[str], str]]:
 
 def page() -> str:
     """The reference page."""
-    heads = ("op", "also said by", "because")
+    heads = ("op", "also defined by", "reason")
     overridden = ((f"`{name}`", ", ".join(found), reason) for name, (found, reason) in overlaps().items())
     return (
         "# Composites\n\n"
-        "An op that ExecuTorch has no kernel for, but that means others, is a composite. What it computes is said "
-        "once, by its decomposition (`transforms/edge/decompositions/`): kernels, nodes of XNNPACK and what is folded "
-        f"at compile time are all made of that. Of {len(composites())} composites {len(overlaps())} are overridden: "
-        f"said somewhere else, too. No more than {MOST} may be; `python scripts/meanings.py` lists them, and a test "
-        "holds each to its decomposition.\n\n## Overrides\n\n"
+        "A composite is an op without a kernel in ExecuTorch that consists of other ops. Its decomposition "
+        "(`transforms/edge/decompositions/`) is its only definition: kernels, XNNPACK nodes and constants folded at "
+        f"compile time all follow from it. Of {len(composites())} composites, {len(overlaps())} are overridden by a "
+        f"second definition. At most {MOST} may be; `python scripts/meanings.py` lists them, and a test compares each "
+        "with its decomposition.\n\n## Overrides\n\n"
         + table(heads, overridden)
         + "\n## All\n\n"
         + table(("op", "means", "in a delegate of XNNPACK"), rows())

@@ -153,8 +153,7 @@ def page() -> str:
         f"| `{'-' if len(flag) == 1 else '--'}{flag}` | {kind} | {why} |\n" for flag, (kind, why) in FLAGS.items()
     )
     return (
-        f"# The flags of `mlir-opt`\n\nThose of MLIR's own driver, version {VERSION}, and what `xir-opt` does with "
-        "each.\n"
+        f"# The flags of `mlir-opt`\n\nThe flags of MLIR's own driver, version {VERSION}, and how `xir-opt` differs.\n"
         "`make mlir-opt` compares both tools where `mlir-opt` is installed.\n\n"
         f"| flag | in `xir-opt` | what differs, or why |\n|---|---|---|\n{rows}"
     )

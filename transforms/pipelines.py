@@ -16,7 +16,7 @@ class Pipeline:
     text: str
     """The passes and pipelines that it stands for, as `--pass-pipeline` reads them."""
     reason: str = ""
-    """What it is for, or why its passes stand there, in a sentence."""
+    """Its purpose, or the reason for its order of passes, in a sentence."""
 
 
 PIPELINES: dict[str, Pipeline] = {
@@ -31,7 +31,7 @@ PIPELINES: dict[str, Pipeline] = {
         "fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims",
         "Rewrites edge ops into forms that XNNPACK's rules accept, since a rule sees one op at a time.",
     ),
-    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK gets, and builds its nodes."),
+    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK computes, and builds their nodes."),
     "optimize": Pipeline(
         "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
         "skip-masked-keys,fold-width-stride",
@@ -46,11 +46,11 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "finish": Pipeline(
         "drop-dead-resources,avoid-xnnpack-faults,check-xnnpack",
-        "Rewrites what XNNPACK is known to compute wrong, last because other passes would undo that, and lets XNNPACK"
-        " check the finished graphs.",
+        "Rewrites graphs that XNNPACK is known to compute wrong, last because other passes would undo that, and lets"
+        " XNNPACK check the finished graphs.",
     ),
     "delegate": Pipeline(
-        "simplify,prepare,select,optimize,schedule,finish", "Gives XNNPACK everything that it can compute."
+        "simplify,prepare,select,optimize,schedule,finish", "Delegates to XNNPACK all ops that it can compute."
     ),
     "emit": Pipeline(
         "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"

@@ -92,11 +92,11 @@ def to_edge(
 
 
 def load(path: str | os.PathLike[str]) -> ExecutorchProgram:
-    """The program of a `.pte` file, ours or ExecuTorch's, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
+    """Read a `.pte` file, from xir or ExecuTorch, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
 
-    Its ops have the locations that the file tells, and nodes without one a name.
+    Ops get the locations of the file's debug information; nodes without one get a name.
 
-    The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is not sound.
+    The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is damaged.
     """
     from xir.emitter import read
     from xir.emitter.container import map_file
@@ -129,7 +129,7 @@ def _imported(
 
 
 def constant_values(name: str, value: object) -> tuple[int | float | str, ...]:
-    """What a constant method answers, one value or several. TypeError for what a file cannot hold."""
+    """The result of a constant method, one value or several. TypeError for values that a file cannot hold."""
     values = cast("Sequence[object]", value) if isinstance(value, list | tuple) else (value,)
     for each in values:
         if not isinstance(each, int | float | str):
@@ -147,9 +147,9 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True)
 class XnnpackPartitioner:
-    """Which ops go to XNNPACK, and how: the options of the `delegate` pipeline's passes, by their names.
+    """Selects the ops to delegate to XNNPACK, and how: the options of the `delegate` pipeline's passes, by their names.
 
-    Raises ValueError for a name that no op has, and for a profile or choices that cannot be read.
+    Raises ValueError for an unknown op name, and for a profile or choices that cannot be read.
     """
 
     target: Literal["executorch", "xir"] = "executorch"
@@ -195,7 +195,7 @@ class XnnpackPartitioner:
         self.passes()
 
     def passes(self) -> list[XirPass]:
-        """The `delegate` pipeline; each pass gets those of these options that are its own."""
+        """The `delegate` pipeline; each pass gets the options that have the names of its own."""
         return self.passes_of("delegate")
 
     def passes_of(self, pipeline: str) -> list[XirPass]:
@@ -260,11 +260,11 @@ class EdgeProgram:
         recorder: Recorder | None = None,
         remarks: RemarkFilter | None = None,
     ) -> EdgeProgram:
-        """Delegate what a backend can compute: `XnnpackPartitioner` for XNNPACK; call again for other backends.
+        """Delegate the ops that a backend can compute: `XnnpackPartitioner` for XNNPACK; call again for other backends.
 
         `remarks` selects further remarks of passes, besides ops that are not delegated or stay in floating point.
 
-        If XNNPACK refuses a node after fusion or layout, the ops that it was made of stay outside, and the rest is
+        If XNNPACK refuses a node after fusion or layout, the original ops of this node stay outside, and the rest is
         delegated again.
         """
         passes = partitioner.passes()
@@ -312,11 +312,11 @@ class ExecutorchProgram:
     remarks: Sequence[Diagnostic] = field(default_factory=tuple[Diagnostic, ...])
     """The remarks of passes, such as that ExecuTorch lacks a kernel."""
     debug_info: bool = True
-    """Whether the file says where its parts come from."""
+    """Whether the file records the source line, module and ATen op of its parts."""
     passes: Sequence[str] = field(default=(), repr=False)
     """The passes that have run, in `xir-opt`'s notation."""
     edge_remarks: Sequence[Diagnostic] = field(default=(), repr=False)
-    """The remarks of the program that it was made of, such as why an op was not delegated."""
+    """The remarks of the edge program, such as why an op was not delegated."""
 
     def __str__(self) -> str:
         return module_to_text(self.module).rstrip()
@@ -328,11 +328,11 @@ class ExecutorchProgram:
         phases: str = "optimize,schedule,finish",
         remarks: RemarkFilter | None = None,
     ) -> ExecutorchProgram:
-        """Run the phases of `delegate` that rewrite XNNPACK's nodes on the delegates that the program has.
+        """Run the phases of `delegate` that rewrite XNNPACK's nodes on the program's existing delegates.
 
-        Other delegates and kernel calls stay as they are. Only `schedule` moves numbers, by the forms of convolutions
+        Other delegates and kernel calls stay as they are. Only `schedule` changes results, by the forms of convolutions
         that it chooses, within the partitioner's `max_error`. `remarks` selects further remarks of passes. Raises
-        DiagnosticError for what XNNPACK refuses.
+        DiagnosticError for nodes that XNNPACK refuses.
         """
         passes = partitioner.passes_of(phases)
         module, ctx, said = _transform(self.module, self.ctx, passes, None, None, remarks)
@@ -342,21 +342,21 @@ class ExecutorchProgram:
 
     @property
     def method_names(self) -> list[str]:
-        """Its methods."""
+        """The names of the methods."""
         from xir.dialects.pte import ExecutionPlanOp
 
         return [plan.sym_name.data for plan in ops_in(self.module, ExecutionPlanOp)]
 
     @property
     def num_delegates(self) -> int:
-        """The delegates of all methods."""
+        """The number of delegates in all methods."""
         from xir.dialects.pte import DelegateOp
 
         return sum(1 for _ in ops_in(self.module, DelegateOp))
 
     @property
     def kernel_names(self) -> list[str]:
-        """The kernels that it calls outside delegates, such as `aten::add.out`, in the order of their first call."""
+        """The kernels that are called outside delegates, such as `aten::add.out`, in the order of their first call."""
         from xir.dialects.pte import KernelCallOp
 
         calls = ops_in(self.module, KernelCallOp)
@@ -377,7 +377,7 @@ class ExecutorchProgram:
         return stream.getvalue()
 
     def write_to_file(self, file: BinaryIO, weights: BinaryIO | None = None) -> None:
-        """Write the file's bytes without copying the weights; with `weights`, they are written there, as a `.ptd`."""
+        """Write the file's bytes without copying the weights. If `weights` is given, write them there as a `.ptd`."""
         from xir.emitter import emit
 
         own = self._operators_of_the_model()
@@ -402,8 +402,8 @@ class ExecutorchProgram:
     ) -> Kept | None:
         """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name next to it.
 
-        With `contract` the program is held to it first: BrokenContractError if it does not keep it. What differs from
-        the lock is returned, and a lock that is new, or to be updated, is written.
+        With `contract`, the program is checked first: BrokenContractError if it breaks the contract. The result then
+        has the differences from the lock. A new lock is written, and an existing one if it is to be updated.
 
         All files appear complete, or none does. Raises OSError if a file cannot be written,
         and ValueError if `path` itself ends in `.ptd`.

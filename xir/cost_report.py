@@ -55,36 +55,36 @@ class Peak:
 
 @dataclass(frozen=True)
 class MethodCost:
-    """What one method takes on one thread, with every open size at its largest."""
+    """The predicted time of one method on one thread, with every dynamic size at its largest."""
 
     method: str
     lines: tuple[Line, ...]
-    """As they run."""
+    """The nodes, in the order in which they run."""
     unknown: tuple[tuple[str, int], ...]
-    """The ops that the prediction leaves out, by name, and how many there are of each."""
+    """The ops without a prediction: name and number."""
     peak: Peak | None = None
-    """None without a node."""
+    """Where a delegate needs the most memory for tensors; None if there is no node."""
 
     @property
     def microseconds(self) -> float:
-        """Of all nodes that are known."""
+        """The time of all predicted nodes."""
         return sum(line.microseconds for line in self.lines)
 
 
 @dataclass(frozen=True)
 class CostReport:
-    """What the methods of a program take."""
+    """The predicted times of a program's methods."""
 
     processor: str
     methods: tuple[MethodCost, ...]
 
     @property
     def microseconds(self) -> float:
-        """Of all methods together."""
+        """The time of all methods together."""
         return sum(method.microseconds for method in self.methods)
 
     def text(self) -> str:
-        """The tables for people, what takes the longest first."""
+        """The report as text, the longest node first."""
         return "\n".join(line for method in self.methods for line in self._table(method)) + "\n"
 
     def _table(self, method: MethodCost) -> Iterator[str]:
@@ -106,7 +106,7 @@ class CostReport:
 
 
 def cost_report(module: ModuleOp, ctx: XirContext, profile: CostProfile) -> CostReport:
-    """Predict a lowered program, as `EdgeProgram.to_backend` gives it."""
+    """Predict the time of a delegated program, a result of `EdgeProgram.to_backend`."""
     return CostReport(profile.processor, tuple(_method(each, ctx, profile) for each in functions_in(module)))
 
 
@@ -119,7 +119,7 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
 def nodes_cost(
     method: str, nodes: Sequence[xnnpack.NodeOp], profile: CostProfile, unknown: Counter[str] | None = None
 ) -> MethodCost:
-    """What the nodes of a method take, whose sizes are known. `unknown` has what else it runs."""
+    """The predicted time of a method's nodes, whose sizes are known. `unknown` counts its other ops."""
     unknown = Counter(unknown)
     lines: dict[tuple[object, ...], Line] = {}
     for index, step in enumerate(_timed(list(_steps(nodes)))):

@@ -40,7 +40,7 @@ class Entry:
     """The source line, as diagnostics write it."""
     op: str
     backend: str = ""
-    """The backend that does not take them; empty for ops in floating point."""
+    """The backend that refused them; empty for ops in floating point."""
 
 
 Entries = tuple[tuple[Entry, int], ...]
@@ -49,8 +49,8 @@ Entries = tuple[tuple[Entry, int], ...]
 
 @dataclass(frozen=True)
 class Report:
-    """What was left outside of the delegates, what of a quantised program is in floating point inside them, and what
-    several nodes compute together, each with its form as the reason."""
+    """The undelegated ops, the ops of a quantised program that stay in floating point inside delegates, and the
+    convolutions that several nodes compute together, with the form as the reason."""
 
     entries: Entries
     floats: Entries = ()
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def backends(self) -> list[str]:
-        """The backends that do not take some op."""
+        """The backends that refused some op."""
         return sorted({entry.backend for entry, _ in self.entries})
 
     @property
@@ -77,7 +77,7 @@ class Report:
         return _total(self.floats)
 
     def text(self) -> str:
-        """The tables for people: reasons, the most frequent first, each with its ops by source line."""
+        """The report as text: reasons, the most frequent first, each with its ops by source line."""
         lines = _table(self.entries) if self.entries else ["Every op is delegated."]
         if self.floats:
             lines += ["", "In floating point inside the delegate:", *_table(self.floats)]
@@ -86,7 +86,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def brief(self, limit: int = 5) -> str:
-        """What stays outside and why, at most `limit` lines, the most frequent first; nothing if nothing does."""
+        """The undelegated ops with their reasons, at most `limit` lines, the most frequent first; empty if none."""
         counts: Counter[tuple[str, str, str]] = Counter()
         for entry, count in self.entries:
             counts[entry.op, entry.reason, entry.place] += count
@@ -98,7 +98,7 @@ class Report:
         return "".join(f"{line}\n" for line in lines)
 
     def json(self) -> str:
-        """The same for machines; docs/report.md says what the keys mean."""
+        """The report as JSON; docs/report.md describes the keys."""
         document: dict[str, Any] = {
             "version": JSON_VERSION,
             "outside": self.count,

@@ -13,13 +13,13 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
 
   --model_path FILE    the program
   --method NAME        the method to run (forward)
-  --inputs A,B,...     one file for each input, .npy or the tensor's bytes as memory
-                       has them; without it, every input is ones
+  --inputs A,B,...     one file for each input, .npy or the tensor's bytes in memory
+                       order; by default, every input is ones
   --output_dir DIR     write each output as DIR/output_<i>.npy
   --output_file BASE   write each output's bytes as BASE-<i>.bin
-  --libraries A,B,...  shared libraries of kernels and backends of one's own, the native
-                       half of plugins (xir/kernel_library.h)
-  --data_path A,B,...  .ptd files with weights that the program does not hold
+  --libraries A,B,...  shared libraries of your own kernels and backends, the native half
+                       of plugins (xir/kernel_library.h)
+  --data_path A,B,...  .ptd files with the program's weights
   --threads N          worker threads (one for each core)
   --warmup N           executions that are not counted, the first included (10)
   --iterations N       executions that are counted (50)
@@ -32,9 +32,9 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --xnnpack FILE       the library to take XNNPACK from, before any that is found
   --packed_weights F   keep packed weights in this file, and map it the next time
   --packed_weights_limit N
-                       bytes that this file keeps, of several programs; what was not used for
-                       longest goes (256 MiB, or twice the program's if that is more)
-  --memory             print what the loaded program takes of memory
+                       bytes that this file keeps, of several programs; the least recently
+                       used go (256 MiB, or twice the program's if that is more)
+  --memory             print the memory of the loaded program
   --help               this text
 
 ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,

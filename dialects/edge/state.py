@@ -27,7 +27,7 @@ from xir.ir.constants import DenseAttr, parse_dense
 
 @irdl_op_definition
 class MutableBufferOp(IRDLOperation):
-    """What a mutable buffer holds when the function is called.
+    """The contents of a mutable buffer when the function is called.
 
         %count = edge.mutable_buffer "count" dense<0> : tensor<i64>
 
@@ -74,7 +74,7 @@ class MutableBufferOp(IRDLOperation):
 
 @irdl_op_definition
 class UpdateBufferOp(IRDLOperation):
-    """What a mutable buffer holds when the function has returned.
+    """The contents of a mutable buffer when the function has returned.
 
         edge.update_buffer %count, %next : tensor<i64>
 

@@ -29,7 +29,7 @@ from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selecti
 
 @dataclass(frozen=True)
 class MarkDelegatesPass(DelegatingPass):
-    """Mark the edge ops that a backend takes, except those that are already marked for another backend.
+    """Mark the edge ops that a backend accepts, except those that are already marked for another backend.
 
     Each undelegated op is reported with its reason, which is also its attribute `xir.reason`; a backend that is asked
     later may still take it. Ops that do nothing are removed. `form-delegates` turns marked ops into delegates.
@@ -60,7 +60,7 @@ class MarkDelegatesPass(DelegatingPass):
     dtypes: tuple[FloatName, ...] = FLOATS
     """Delegate only ops that compute in these floating-point types."""
     check: bool = True
-    """Ask the backend's library itself whether it takes what an op becomes."""
+    """Ask the backend's library itself whether it accepts the nodes of an op."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

@@ -19,7 +19,7 @@ from xir.transforms.analysis.quantization_parameters import parameters
 
 @dataclass(frozen=True)
 class CheckQuantizationPass(XirPass):
-    """Refuse quantise and dequantise ops with senseless parameters.
+    """Refuse quantise and dequantise ops with invalid parameters.
 
     Scales must be finite and positive, zero points and ranges within the integer type, and there must be one for each
     channel or block. Anything else is an error at the op: kernels would compute with it, XNNPACK would not.

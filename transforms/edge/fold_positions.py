@@ -31,7 +31,7 @@ Shifted = edge.AddScalarOp | edge.MulScalarOp
 
 @dataclass(frozen=True)
 class FoldPositionsPass(XirPass):
-    """Compute at compile time what depends on positions alone, for every size.
+    """Compute values that depend on positions alone at compile time, for every size.
 
     Values computed only from `arange` along an open dimension are known at compile time, whatever the size.
 

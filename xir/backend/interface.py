@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from xir.transforms.analysis.refusal import RefusalError
 
 Target = Literal["executorch", "xir"]
-"""The runtime that a file is for: stock ExecuTorch, which xir's own runtime stands in for as well, or that alone."""
+"""The runtime that a file is for: `executorch` files run in stock ExecuTorch and in xir's runtime, `xir` only there."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,22 @@ class Request:
     target: Target = "executorch"
     """The runtime whose features may be used."""
     check: bool = True
-    """Ask the backend's library itself, where it is installed, whether it takes an op."""
+    """Ask the backend's library itself, if it is installed, whether it accepts an op."""
 
 
 @dataclass
 class Taken:
-    """A backend's answer about an op that it takes."""
+    """A backend's answer about an op that it accepts."""
 
     nodes: int = 1
-    """How many things to run the op becomes."""
+    """The number of nodes that the op becomes."""
     only_moves: bool = False
-    """Whether nothing is computed: data is moved, or filled in."""
+    """Whether the op only moves data, or fills it in, and computes nothing."""
     built: Sequence[Operation] = ()
-    """What was built for it already, in no block yet; legalisation gets it back. It reads the program's values."""
+    """The ops already built for it, which are in no block yet; legalisation gets them back. They read the program's
+    values."""
     values: Sequence[SSAValue] | None = None
-    """What the results become, where something was built: results in `built`, or values of the program."""
+    """The values that replace the op's results, if ops were built: results of `built`, or values of the program."""
 
     @property
     def does_nothing(self) -> bool:
@@ -61,15 +62,15 @@ class Trial(ABC):
     """Tries the ops of a module, one after the other."""
 
     def begin(self, block: Block) -> None:
-        """The ops that follow are of the function with this block, or of regions in it."""
+        """Called before the ops of a function are tried, with its block; the ops may be in nested regions."""
         return
 
     @abstractmethod
     def take(self, op: EdgeOp) -> Taken:
-        """What the backend makes of an op. Raises RefusalError if it does not compute the op."""
+        """Accept an op. Raises RefusalError if the backend does not compute it."""
 
     def looks_through(self, op: EdgeOp) -> bool:
-        """Whether the op is no work by itself, because its users read through it.
+        """Whether the op needs no node of its own, because its users read through it.
 
         Such an op is tried only if it has other users as well.
         """
@@ -104,12 +105,12 @@ class ReadBlob:
 
 
 class Backend(ABC):
-    """A backend. It has no state: what it knows about a program is in a `Trial`."""
+    """A backend. It has no state: facts about a program are in a `Trial`."""
 
     name: str
-    """What passes call it, and the attribute `xir.backend`."""
+    """Its name in options of passes and in the attribute `xir.backend`."""
     ids: Mapping[Target, str]
-    """Its id in a file, by the runtime that the file is for. One without `executorch` runs in xir alone."""
+    """Its id in a file, by the runtime that the file is for. Without an id for `executorch`, it runs in xir only."""
 
     @abstractmethod
     def trial(self, ctx: XirContext, request: Request) -> Trial:

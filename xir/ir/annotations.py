@@ -124,10 +124,10 @@ ON_OPS: dict[str, Annotation] = {
     TAKEN_BACK: Annotation(
         '{backend = {pass = "…", reason = "…"}}',
         is_taken_back,
-        "keeps the op from a backend: a pass found that the backend refuses what other passes had made of it",
+        "excludes the op from a backend: a pass found that the backend refuses the nodes that passes had made of it",
     ),
-    BACKEND: Annotation(STRING, is_string, "the backend that takes the op"),
-    NODES: Annotation("2 : i64", is_integer, "the number of operations that the op is for that backend, if not 1"),
+    BACKEND: Annotation(STRING, is_string, "the backend that accepts the op"),
+    NODES: Annotation("2 : i64", is_integer, "the number of operations that the op becomes in that backend, if not 1"),
     ONLY_MOVES: Annotation("unit", is_unit, "the op only moves data in that backend"),
     COMPOSED: Annotation(STRING, is_string, "the operation that this op and others compute together"),
     UNASKED: Annotation("unit", is_unit, "a conversion of the compiler's own: its rounding may be omitted"),
@@ -152,8 +152,8 @@ ON_ARGUMENTS: dict[str, Annotation] = {
     VALUE: Annotation(
         'unit, 3 : i64, true, 0.5 : f64 or "…"',
         is_fixed,
-        "the caller has to give what the program was exported for, None for a unit: ops hold it already. None and "
-        "strings are of type none",
+        "the caller has to pass the value that the program was exported for, None for a unit; ops already contain it. "
+        "None and strings have type none",
     ),
 }
 """Name -> what it says of a function's argument."""

@@ -45,20 +45,20 @@ class XirPass(ModulePass):
 
     name: ClassVar[str] = ""
     uses_origins: ClassVar[bool] = False
-    """Whether it asks which ops of the program a node is made of (`xir.ir.provenance`)."""
+    """Whether the pass needs to know which ops of the program a node is made of (`xir.ir.provenance`)."""
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
-    """How far it may move the numbers that a program computes."""
+    """How far the pass may change a program's results."""
     proved: ClassVar[str] = ""
-    """For which graphs `test/python/proofs` shows with z3 that it keeps every value; "" if it is only tested."""
+    """The graphs for which `test/python/proofs` proves with z3 that the pass keeps every value; "" if only tested."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.name = pass_name(cls.__name__)
 
     preserves: ClassVar[tuple[type[Analysis], ...]] = ()
-    """The analyses that still hold after it (`ctx.analyses`), by their classes or the classes that these derive from.
+    """The analyses that still hold after the pass (`ctx.analyses`), by their classes or base classes.
 
-    `ValueAnalysis` are all that hold where a pass replaces values by others, and keeps none that is another now.
+    List `ValueAnalysis` if the pass replaces values by new ones, and no existing value gets another meaning.
     """
 
     @abstractmethod
@@ -67,7 +67,7 @@ class XirPass(ModulePass):
 
     @classmethod
     def check_declaration(cls) -> None:
-        """TypeError for a pass that is not written as this class says."""
+        """TypeError for a pass that does not follow the rules of this class."""
         if inspect.isabstract(cls):
             raise TypeError(f"{cls.__name__} does not define apply")
         types = get_type_hints(cls)

@@ -33,7 +33,7 @@ Figure = int | float | str
 
 
 class RemarkKind(Enum):
-    """What became of an optimisation; the value is the word that MLIR and LLVM print."""
+    """The outcome of an optimisation; the value is the word that MLIR and LLVM print."""
 
     PASSED = "Passed"
     MISSED = "Missed"
@@ -62,7 +62,7 @@ class Remark(Diagnostic):
 
     @property
     def arguments(self) -> list[tuple[str, Figure]]:
-        """What was said, with MLIR's keys."""
+        """The texts and figures, with MLIR's keys."""
         said = [("Remark", self.text), ("Reason", self.reason), ("Suggestion", self.hint or "")]
         return [*((key, value) for key, value in said if value), *self.figures]
 

@@ -1,4 +1,4 @@
-"""What is said when a model, a file or a tokenizer is not what it has to be."""
+"""Errors for invalid models, files and tokenizers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class LlmError(Exception):
-    """What is wrong, where, and what to do about it, in one line."""
+    """An error of one line: what is wrong, where, and what to do about it."""
 
 
 def required(name: str) -> ModuleType:

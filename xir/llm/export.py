@@ -25,7 +25,7 @@ DEFAULT_CHUNK = 512
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """How to compile a model. Raises LlmError for values that do not go together."""
+    """How to compile a model. Raises LlmError for invalid or contradictory values."""
 
     quantize: Literal["none", "int8", "int4"] = "none"
     """The weights of linear layers: fp32, 8 bits with a scale a channel, or 4 bits with a scale a group."""
@@ -37,7 +37,7 @@ class ExportOptions:
     prefill_len: int | None = None
     """How many tokens of a prompt are computed at once, up to `DEFAULT_CHUNK` if None; longer prompts are split."""
     target: Literal["executorch", "xir"] = "executorch"
-    """The runtime that the file is for; what is for `executorch` runs in both."""
+    """The runtime that the file is for; a file for `executorch` runs in both."""
     quantize_embedding: Literal["none", "int8", "int4"] | None = None
     """The embeddings: fp32, 8 bits with a scale a row, or 4 bits with a scale a group; if None, 8 bits where linear
     layers are quantised."""
@@ -84,7 +84,7 @@ def export(
 
     The file has the methods `prefill` and `decode`, which share weights and caches, and the metadata that ExecuTorch's
     runners ask for. With `weights_apart`, its weights are in a `.ptd` file with the same name. With `calibration`,
-    4-bit weights are rounded for its texts, and the model's perplexity before and after is set in it. Raises LlmError
+    4-bit weights are rounded for its text, and it gets the model's perplexity before and after. Raises LlmError
     for a folder without such a model; DiagnosticError, with the line of its Python, for one that cannot be compiled;
     OSError if a file cannot be written.
     """
@@ -97,7 +97,7 @@ def export(
 def compiled(
     folder: str | os.PathLike[str], options: ExportOptions, calibration: Calibration | None = None
 ) -> tuple[ExecutorchProgram, Metadata]:
-    """The program of a model's folder, and what it says of it. Errors are those of `export`."""
+    """The program of a model's folder, and its metadata. Errors are those of `export`."""
     from xir.api import XnnpackPartitioner
 
     edge, metadata = imported(folder, options, calibration)
@@ -108,7 +108,7 @@ def compiled(
 def imported(
     folder: str | os.PathLike[str], options: ExportOptions, calibration: Calibration | None = None
 ) -> tuple[EdgeProgram, Metadata]:
-    """The methods of a model's folder, and what the file says of it. Errors are those of `export`."""
+    """The methods of a model's folder, and its metadata. Errors are those of `export`."""
     found = _imported(folder, options, calibration)
     # What PyTorch held of the model is gone now; its weights stay where they are.
     return_freed_memory()

@@ -21,7 +21,7 @@ from xir.llm.tokenizer import Message, TextStream, Tokenizer
 from xir.runtime import Program, Runtime, XirMissingDataError, XirRuntimeError
 
 Prompt = str | Sequence[int] | Sequence[Message]
-"""A text, tokens, or a conversation that the model's chat template makes a text of."""
+"""A text, tokens, or a conversation, which the model's chat template turns into a text."""
 
 Reason = Literal["", "stop", "length"]
 
@@ -48,26 +48,26 @@ class Generation:
     prompt: list[int] = field(default_factory=list[int])
     """The tokens of the prompt."""
     reason: Reason = ""
-    """Why it ended: at a token or text that ends answers, or for the number of tokens; empty while it goes on."""
+    """Why it ended: "stop" at an end token or a text of `stop`, "length" at the limit of tokens; empty until then."""
     prefill: Speed = Speed(0, 0.0)
     """The prompt, up to the first token of the answer."""
     decode: Speed = Speed(0, 0.0)
-    """The tokens behind the first one."""
+    """The tokens after the first one."""
 
 
 class LanguageModel:
     """A loaded model. Several threads can generate at once: each generation has its own caches."""
 
     def __init__(self, path: str | os.PathLike[str], tokenizer: Tokenizer | None, threads: int | None, **limits: Any):
-        """LlmError for a file that is no language model's, or a tokenizer of another model.
+        """LlmError for a file that is not a language model's, or a tokenizer of another model.
 
-        `limits` are more options of `load_program`.
+        `limits` are further options of `load_program`.
         """
         name = os.fspath(path)
         try:
             self._program = _load_program(path, {"threads": threads, **limits})
             self.metadata: Metadata = read_metadata(self._program, name)
-            """What the file says of the model."""
+            """The properties of the model."""
             self._decoders = [Decoder(self._program, self.metadata)]
         except XirRuntimeError as error:
             raise LlmError(f"{name}: {error}") from error
@@ -96,7 +96,7 @@ class LanguageModel:
         max_new_tokens: int | None = None,
         stop: Sequence[str] = (),
     ) -> GenerationStream:
-        """Answer a prompt piece by piece, as tokens come.
+        """Answer a prompt piece by piece, as tokens are generated.
 
         The answer ends at the model's end token, before the first of the texts `stop`, after `max_new_tokens`, or when
         the caches are full. Raises LlmError for a prompt that is empty, does not fit, or needs a missing tokenizer.
@@ -119,7 +119,7 @@ class LanguageModel:
         return GenerationStream(self, Generation(prompt=tokens), Sampler(sampling or Sampling()), count, text)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
-        """The tokens of a prompt. LlmError where they need a tokenizer and there is none, or it is another model's."""
+        """The tokens of a prompt. LlmError if they need a tokenizer and there is none, or it is another model's."""
         tokens = self._tokens(prompt)
         if (wrong := next((token for token in tokens if not 0 <= token < self.metadata.vocab_size), None)) is not None:
             raise LlmError(
@@ -139,7 +139,7 @@ class LanguageModel:
 
     @contextmanager
     def decoder(self) -> Generator[Decoder]:
-        """The two methods, with caches that nobody else has meanwhile."""
+        """The two methods, with caches that no other caller uses meanwhile."""
         decoder = self._take()
         try:
             yield decoder
@@ -159,7 +159,7 @@ class GenerationStream(Iterator[str]):
 
     def __init__(self, model: LanguageModel, generation: Generation, sampler: Sampler, count: int, text: _Text):
         self.generation: Generation = generation
-        """What there is of the answer by now."""
+        """The answer so far."""
         self._pieces = self._run(model, sampler, count, text)
 
     def __next__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a file says about its model: constant methods, named as ExecuTorch's runners ask for them.
+"""The metadata of a file's model: constant methods, with the names that ExecuTorch's runners use.
 
 The names are those of ExecuTorch's extension/llm/runner/constants.h, and so are those of the two methods that compute.
 """
@@ -25,7 +25,7 @@ DECODE = "decode"
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the model is."""
+    """The properties of a model that its file records."""
 
     max_context_len: int
     """How many tokens the caches hold: prompt and answer together."""
@@ -38,7 +38,7 @@ class Metadata:
     """The tokens that end an answer."""
 
     def constant_methods(self) -> dict[str, Constant]:
-        """By the name of the method, what it answers."""
+        """The results of the constant methods, by name."""
         found: dict[str, Constant] = {
             "get_max_seq_len": self.max_seq_len,
             "get_max_context_len": self.max_context_len,
@@ -55,7 +55,7 @@ class Metadata:
 
 
 def read_metadata(program: Program, name: str) -> Metadata:
-    """What a loaded file says of itself. LlmError, which begins with `name`, if it is no language model's."""
+    """The metadata of a loaded file. LlmError, which begins with `name`, if it is not a language model's."""
     names = program.method_names
 
     def numbers(method: str) -> Sequence[int]:

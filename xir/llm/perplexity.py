@@ -17,7 +17,7 @@ from xir.runtime import XirRuntimeError
 
 @dataclass(frozen=True)
 class Perplexity:
-    """exp(−mean log p), p the probability that the model gives to each token behind those before it."""
+    """exp(−mean log p), where p is the model's probability of each token after the tokens before it."""
 
     value: float
     tokens: int

@@ -19,13 +19,13 @@ class Sampling:
     """
 
     temperature: float = 0.0
-    """What logits are divided by: 0 takes the likeliest token, 1 draws as the model says."""
+    """Logits are divided by it: 0 takes the likeliest token, 1 samples from the model's distribution."""
     top_k: int = 0
     """Only the `top_k` likeliest tokens; 0 for all."""
     top_p: float = 1.0
     """Only the likeliest tokens that together have this probability."""
     seed: int | None = None
-    """Where the random numbers begin; None for anywhere."""
+    """The seed of the random numbers, to repeat an answer; None for a different answer each time."""
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0 or self.temperature == float("inf"):

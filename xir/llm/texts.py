@@ -1,4 +1,4 @@
-"""Texts that a model is calibrated or measured with."""
+"""Texts for calibration and measurement."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from xir.llm.errors import LlmError
 from xir.llm.tokenizer import Tokenizer
 
 LENGTH = 128
-"""Tokens of a piece: each is computed by itself, from position 0."""
+"""Tokens of a piece. Each piece is computed separately, from position 0."""
 
 PIECES = 24
-"""How many pieces weights are rounded for, taken from all over the text."""
+"""Pieces for calibration, evenly spread over the text."""
 
 HELD_OUT = 4
-"""How many pieces perplexity is measured with."""
+"""Pieces for measuring perplexity."""
 
 LEAST = 64
-"""Tokens that a calibration text has at least."""
+"""The least number of tokens of a calibration text."""
 
 
 @dataclass
 class Calibration:
-    """A text in pieces, tokens, as many in each."""
+    """A text in pieces of equally many tokens."""
 
     name: str
     seen: list[list[int]]
-    """Those that 4-bit weights are rounded for."""
+    """The pieces that 4-bit weights are rounded for."""
     held_out: list[list[int]]
-    """Those that perplexity is measured with, from the end of the text."""
+    """The pieces for measuring perplexity, from the end of the text."""
     before: float | None = None
-    """The model's perplexity on those held out, as it was. Set by the export."""
+    """The model's perplexity on `held_out` before rounding. Set by the export."""
     after: float | None = None
-    """The same with weights rounded."""
+    """The same after rounding."""
 
     def __str__(self) -> str:
         count = len(self.held_out) * (len(self.held_out[0]) - 1)
@@ -49,7 +49,7 @@ class Calibration:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """A text file in UTF-8. LlmError if it is something else; OSError if it cannot be read."""
+    """The text of a file in UTF-8. LlmError if it is not UTF-8; OSError if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -57,7 +57,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def calibration_of(path: str | os.PathLike[str], tokenizer: Tokenizer, positions: int | None) -> Calibration:
-    """The pieces of a text file, for a model that knows so many positions. LlmError for a text that is too short."""
+    """The pieces of a text file, for a model with `positions` positions. LlmError for a text that is too short."""
     tokens = tokenizer.encode(read_text(path))
     if len(tokens) < LEAST:
         raise LlmError(

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Message(TypedDict):
-    """What somebody said in a conversation."""
+    """A message of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class Tokenizer:
-    """A model's tokenizer: a `tokenizer.json` and what else its folder says of prompts, or a GGUF file's."""
+    """A model's tokenizer: its `tokenizer.json` and the chat template of its folder, or those of a GGUF file."""
 
     def __init__(self, source: str | os.PathLike[str]):
         """Read a folder with a `tokenizer.json`, such a file, or a GGUF file. LlmError if there is none, or it is
@@ -97,12 +97,12 @@ class Tokenizer:
         return self.encode(text, special=False)
 
     def text_stream(self) -> TextStream:
-        """What makes text of tokens as they come."""
+        """A stream that converts tokens to text one by one."""
         return TextStream(self._tokenizer)
 
 
 class TextStream:
-    """Text of tokens as they come: characters of several tokens are held back until they are whole."""
+    """Converts tokens to text one by one. Characters of several tokens are held back until they are complete."""
 
     def __init__(self, tokenizer: Any):
         self._tokenizer = tokenizer
@@ -110,7 +110,7 @@ class TextStream:
         self._stream: DecodeStream = decoders.DecodeStream(skip_special_tokens=True)
 
     def add(self, token: int) -> str:
-        """The text that is certain with one token more, often a word, sometimes nothing."""
+        """Add a token, and return the text that is now complete: often a word, sometimes nothing."""
         return self._stream.step(self._tokenizer, token) or ""
 
 

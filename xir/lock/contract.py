@@ -1,4 +1,4 @@
-"""What a build is held to: a lock, or bounds, or both."""
+"""Contracts for builds: a lock, or bounds, or both."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
 
 MOST_TOLD = 5
-"""How many facts that are better, or only different, are told one by one."""
+"""How many facts that are better, or only different, are reported one by one."""
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What `ExecutorchProgram.save` holds a program to.
+    """The conditions that `ExecutorchProgram.save` checks before it writes a file.
 
-    Raises ValueError for bounds that are none, DiagnosticError for a lock that is none, and OSError for one that cannot
-    be read.
+    Raises ValueError for invalid bounds, DiagnosticError for an invalid lock, and OSError for one that cannot be read.
     """
 
     lock: str | os.PathLike[str] | None = None
-    """The file of the lock. One that is not there is written."""
+    """The file of the lock. If it does not exist, it is written."""
     require: str = ""
-    """Bounds that hold without a lock, as `xir-aot --require` takes them."""
+    """Bounds that apply in addition to the lock, as for `xir-aot --require`."""
     update: bool = False
-    """Write the lock anew, whatever it says."""
+    """Accept all differences, and write the lock anew."""
     cpu: str | None = None
-    """The one processor that times are predicted for, as `XnnpackPartitioner` takes it; None predicts none."""
+    """The processor to predict times for, named as for `XnnpackPartitioner`; None predicts no times."""
     accuracy: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What the program is worth, by the number's name; larger is better."""
+    """Your own numbers about the program's quality, by name; larger is better."""
     requirements: Sequence[Requirement] = field(init=False, repr=False, default=())
+    """The bounds of `require`."""
     held: Lock | None = field(init=False, repr=False, default=None)
-    """The lock as it is now; None if there is none, or if it is written anew whatever it says."""
+    """The existing lock; None if there is none, or if it is damaged and will be replaced."""
 
     def __post_init__(self) -> None:
         if self.require.strip():
@@ -65,11 +65,14 @@ class Contract:
             return None
 
     def with_accuracy(self, accuracy: Mapping[str, float]) -> Contract:
-        """The same, for a program that is worth these numbers."""
+        """The same contract, with these numbers as `accuracy`."""
         return replace(self, accuracy=accuracy)
 
     def hold(self, program: ExecutorchProgram, *, weights_apart: bool = False) -> Kept:
-        """Hold a program to it. BrokenContractError if it is worse."""
+        """Compare a program with the lock and the bounds, and write nothing.
+
+        Raises BrokenContractError if it is worse than the lock, or out of bounds.
+        """
         profile = None if self.cpu is None else one_profile(self.cpu)
         facts = facts_of(program, profile, self.accuracy, weights_apart=weights_apart)
         worse: list[Change] = []
@@ -96,7 +99,7 @@ class Kept:
 
     @property
     def lock_text(self) -> str | None:
-        """What to write to the lock's file; None if it stays as it is."""
+        """The new text of the lock's file; None if the file stays as it is."""
         contract = self.contract
         if contract.lock is None or (contract.held is not None and not (contract.update and self.changes)):
             return None
@@ -114,7 +117,7 @@ class Kept:
             yield
 
     def lines(self) -> list[str]:
-        """What there is to tell: that the lock is new, what it says otherwise, and how to keep that."""
+        """The lines to report: that the lock is new, or the differences from it and how to accept them."""
         contract, held = self.contract, self.contract.held
         if contract.lock is None:
             return []

@@ -1,4 +1,4 @@
-"""What ends a build that does not keep its contract."""
+"""The error for a build that breaks its contract."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ Observer = Literal["outputs", "histogram", "minmax"]
 
 @dataclass(frozen=True)
 class QuantConfig:
-    """How to quantise; the defaults are static int8, with weights by output channel.
+    """Options of quantisation; the defaults are static int8, with weights by output channel.
 
-    Raises ValueError for values that are invalid or do not go together.
+    Raises ValueError for values that are invalid or contradict each other.
     """
 
     mode: Mode = "static"
@@ -26,16 +26,16 @@ class QuantConfig:
     per_channel: bool = True
     """Weights have a scale for each output channel; False: one for the tensor. 4-bit weights always have several."""
     group_size: int | None = 32
-    """How many neighbouring inputs of an output channel share a scale of 4-bit weights (a multiple of 32, as XNNPACK
-    requires); None: all of the channel."""
+    """The number of neighbouring inputs of an output channel that share a scale of 4-bit weights, a multiple of 32, as
+    XNNPACK requires; None: all inputs of the channel."""
     observer: Observer = "outputs"
-    """How the range of a static activation is found. `outputs` cuts off outliers if that reduces the error of the
-    model's outputs; `histogram`, if it reduces the value's own squared error; `minmax` cuts off nothing."""
+    """How to choose the range of a static activation. `outputs` cuts off outliers if that reduces the error of the
+    model's outputs; `histogram`, if it reduces the value's own squared error; `minmax` keeps the whole range."""
     equalization: bool = True
     """In static mode, scale the channels of values, in the weights on both sides, to need similar ranges."""
     effort: Effort = "fast"
-    """How long static quantisation may take. `fast` rounds weights to the nearest; `best` one by one, so that errors of
-    an output channel make up for each other on the calibration inputs. It holds for the whole model."""
+    """How to round weights in static mode, for the whole model. `fast` rounds to the nearest; `best` rounds one weight
+    after the other, so that the errors of an output channel compensate for each other on the calibration inputs."""
     bias_correction: bool = True
     """In static mode, correct biases for the shift that rounding the weights causes in each output channel's mean."""
     attention: bool = True
@@ -50,7 +50,8 @@ class QuantConfig:
     """Keep layers in float until each number of the metric is at most this much below the float program's; a mapping
     bounds the numbers of these names alone."""
     cpu: str = "generic"
-    """Whose cost profile predicts what layers take in float, where some have to stay so: as `xir-aot --cpu`."""
+    """The processor whose cost profile predicts the time of layers in float, for `min_sqnr` and `max_drop`. Names are
+    those of `xir-aot --cpu`."""
     qat: bool = False
     """Fake-quantise instead of observing, for `prepare_qat_pt2e` and training."""
 

@@ -74,12 +74,12 @@ def quantize(
 
     - `model`: a module in evaluation mode, which is exported with `sample_inputs`, `kwargs` and `dynamic_shapes` as by
       `torch.export.export`, or an exported program. Inputs may be lists and dicts of tensors, numbers and None.
-    - `calibration`: the inputs that give static ranges and that 4-bit weights are rounded for, an iterable of tuples of
-      positional arguments, dicts of keyword arguments, pairs `(args, kwargs)`, or tensors for a single input, with
-      labels behind them or not; by default the sample inputs, for which weights are not rounded.
+    - `calibration`: inputs for choosing static ranges and for rounding 4-bit weights, an iterable of tuples of
+      positional arguments, dicts of keyword arguments, pairs `(args, kwargs)`, or tensors for a single input. Labels
+      may follow the inputs, and are ignored. By default the sample inputs, with 4-bit weights rounded to the nearest.
     - `config`: static int8 by default; an `XnnpackQuantizer` has settings for each module and operator.
     - `metric`: a function of a callable program that returns a number or a dict of numbers, the larger the better;
-      `QuantConfig.max_drop` bounds what they may lose.
+      `QuantConfig.max_drop` bounds how much they may fall.
     - `verify`: compare each conversion with the float model on the calibration inputs. WrongQuantizationError names the
       first layer whose error is larger than its bits explain.
 
@@ -118,7 +118,7 @@ def quantize_and_measure(
     metric: Metric | None = None,
     verify: bool = False,
 ) -> tuple[ExportedProgram, QuantReport]:
-    """`quantize`, and a report of how far each layer is from the float program on the calibration inputs."""
+    """`quantize`, and report the error of each layer against the float program on the calibration inputs."""
     quantizer = _quantizer(config)
     program = export(model, sample_inputs, kwargs, dynamic_shapes)
     inputs = ModelInputs(program, forward=_forward(model))

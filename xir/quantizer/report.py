@@ -19,29 +19,29 @@ class Layer:
     """One quantised layer. Ratios of signal to noise are in dB; infinite where both programs agree."""
 
     name: str
-    """The node's name in the exported graph: what `keep_float` takes."""
+    """The node's name in the exported graph, which `keep_float` accepts."""
     module: str
-    """The path of the module that it comes from; empty for the model's own."""
+    """The path of the module that it comes from; empty for the model itself."""
     operator: str
     file: str
-    """Empty where the layer has no place in a file."""
+    """The file of the source line; empty if unknown."""
     line: int
     own: float
     """SQNR of the layer alone, on exact operands: the noise that it adds."""
     sqnr: float
     """SQNR of its result in the program, with the noise of all layers before it."""
     outputs: float
-    """SQNR that the model's outputs would have with the noise of this layer alone; that of the worst one."""
+    """SQNR of the worst of the model's outputs, with the noise of this layer alone."""
     low: float
     """The least value of the float result."""
     high: float
     chosen: tuple[float, float] | None = None
-    """What its integers reach; None where the result stays in float."""
+    """The range of its integers; None if the result stays in float."""
     reach: float = 0.0
     histogram: tuple[float, ...] = ()
     """The share of the float result in bins of equal width from `-reach` to `reach`."""
     in_float: float | None = None
-    """Microseconds that the program would take more with this layer in float, predicted; None if that is not known."""
+    """The predicted additional microseconds of the program with this layer in float; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Point:
     output: float
     """SQNR of the worst output, in dB."""
     metric: Mapping[str, float] = field(default_factory=dict[str, float])
-    """The numbers that the user's metric gives it."""
+    """The numbers of the user's metric."""
     microseconds: float | None = None
-    """What it takes on one thread, predicted; None if that is not known."""
+    """The predicted time on one thread; None if unknown."""
     measured: bool = True
-    """Whether it was made and compared; else `output` is the sum of what each layer was found to add."""
+    """Whether the program was made and compared; otherwise `output` is estimated from the noise of each layer."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,21 @@ class QuantReport:
     inputs: int
     """How many inputs were measured."""
     kept: tuple[str, ...] = ()
-    """Names of the layers that were left in float to reach what was asked for."""
+    """Names of the layers that were left in float to reach `min_sqnr` or `max_drop`."""
     metric: Mapping[str, float] = field(default_factory=dict[str, float])
-    """The numbers that the user's metric gives the quantised program."""
+    """The numbers of the user's metric for the quantised program."""
     float_metric: Mapping[str, float] = field(default_factory=dict[str, float])
-    """And those of the float program."""
+    """The numbers of the user's metric for the float program."""
     curve: tuple[Point, ...] = ()
     """From all layers on integers to all in float."""
     costs: Mapping[str, float] = field(default_factory=dict[str, float])
     """Microseconds that each of `kept` adds, predicted."""
     processor: str = ""
-    """Whose times these are."""
+    """The processor that times are predicted for."""
 
     @property
     def output(self) -> float:
-        """SQNR of the worst output, in dB, which `min_sqnr` is about."""
+        """SQNR of the worst output, in dB, which `min_sqnr` bounds."""
         return worst(self.outputs)
 
     def text(self) -> str:

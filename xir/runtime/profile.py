@@ -30,14 +30,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class ProfileEvent:
-    """One thing that an execution did. The operators of a delegate follow its call and lie within its time."""
+    """A kernel, delegate call or operator that ran. A delegate's operators follow its call, within the call's time."""
 
     kind: Literal["kernel", "delegate", "operator"]
     """A call of a kernel or of a delegate, or an operator that XNNPACK ran in a delegate."""
     name: str
     """The kernel's or XNNPACK's; `delegate 0` for a call of one."""
     microkernel: str
-    """What kind of microkernel an operator runs, such as `GEMM`; "" where XNNPACK does not tell."""
+    """The kind of microkernel that an operator runs, such as `GEMM`; "" if XNNPACK does not report it."""
     instruction: int
     """Of the method."""
     delegate: int | None
@@ -52,11 +52,11 @@ class ProfileEvent:
     duration: float
     """Microseconds. XNNPACK counts whole ones, rounded down."""
     result_bytes: int
-    """What it writes; an operator at the graph's largest shapes."""
+    """The bytes of its results; for an operator at the graph's largest shapes."""
     constant_bytes: int
-    """The weights that it reads, as the file has them."""
+    """The bytes of the weights that it reads, as stored in the file."""
     origins: tuple[Origin, ...]
-    """Several where ops were fused, none where nothing is known."""
+    """The ops of the model that it comes from: several if ops were fused, none if unknown."""
 
 
 class Profile:
@@ -86,12 +86,12 @@ class Profile:
 
     @cached_property
     def executions(self) -> list[list[ProfileEvent]]:
-        """What each execution did, in order."""
+        """The events of each execution, in order."""
         return [[_event(fields) for fields in execution.events] for execution in self._executions]
 
     @property
     def events(self) -> list[ProfileEvent]:
-        """What the last execution did, in order."""
+        """The events of the last execution, in order."""
         return self.executions[-1]
 
     def table(self, *, order: Literal["time", "ran"] = "time", width: int | None = None) -> str:

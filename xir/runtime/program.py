@@ -58,7 +58,7 @@ class BufferInfo:
 
 @dataclass(frozen=True)
 class MethodMetadata:
-    """A method's inputs and outputs, and what runs it."""
+    """A method's inputs, outputs and buffers, its delegates and kernels."""
 
     name: str
     inputs: tuple[ValueInfo, ...]
@@ -126,8 +126,8 @@ class State:
 
 
 class Method:
-    """An instance of a method, with memory of its own. Calls from several threads run one after the other; threads
-    that are to run at once load an instance each. They share the packed weights.
+    """An instance of a method, with separate memory. Calls from several threads run one after the other; to run in
+    several threads at once, load one instance for each thread. All instances share the packed weights.
     """
 
     def __init__(self, native: _native.Method, info: dict[str, Any]):
@@ -144,12 +144,12 @@ class Method:
 
     @property
     def metadata(self) -> MethodMetadata:
-        """What the method takes and returns, and what runs it."""
+        """The method's inputs, outputs and buffers, its delegates and kernels."""
         return self._metadata
 
     def execute(self, inputs: Sequence[Any], *, profile: bool = False, max_seconds: float | None = None) -> list[Any]:
-        """Run the method and return its outputs, each in memory of its own unless memory was bound to it. With
-        `profile`, `profile()` has its times.
+        """Run the method and return its outputs, each in new memory unless memory was bound to it. With `profile`, the
+        times are in `profile()`.
 
         `inputs` are the model's inputs as a flat list, in the order of `torch.utils._pytree`: torch tensors, NumPy
         arrays, and the numbers, strings and None that the model was exported with. Arrays and tensors in the method's
@@ -220,7 +220,7 @@ class Program:
         return PackedWeights(self._native.packed_bytes, *self._native.packed_file)
 
     def metadata(self, name: str = "forward") -> MethodMetadata:
-        """A method's inputs and outputs, and what runs it, read from the file without packing weights.
+        """A method's inputs, outputs, delegates and kernels, read from the file without packing weights.
 
         Raises XirRuntimeError if there is no such method.
         """
@@ -288,8 +288,8 @@ class Runtime:
         - `data`: `.ptd` files with the program's weights, which are mapped.
         - `packed_weights`: a cache file for packed weights, which is mapped instead of packing again, or written
           (`Program.packed_weights`). It keeps `packed_weights_limit` bytes, shared by several programs and versions,
-          and drops what was not used for longest; the default is 256 MiB, or twice what the loaded method needs if that
-          is more.
+          and drops the least recently used weights; the default is 256 MiB, or twice the size that the loaded method
+          needs if that is more.
         - `max_seconds`: the limit of each execution; no limit by default.
         - `allow_ops`: further operators that the file may call in torch: namespaces of `torch.library` ("mylib") or
           operators ("mylib::op", "mylib::op.overload"). Such an operator must cope with any arguments. Without it,

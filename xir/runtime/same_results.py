@@ -75,7 +75,7 @@ def calls_of(path: Path, methods: Sequence[str], data: Sequence[Path] = (), give
             inputs = _inputs_that_run(path, name, data)
         except XirRuntimeError as error:
             if not own:
-                raise NotRunError(f"'{name}' on drawn inputs: {error}") from error
+                raise NotRunError(f"'{name}' on random inputs: {error}") from error
             calls += own
             continue
         calls += [*own, *(Call(name, inputs, f"call {number}", True) for number in range(1, CALLS + 1))]

@@ -23,7 +23,7 @@ _FILTERS = {
     "remarks_filter": "all remarks of these passes",
     "remarks_filter_passed": "what these passes did",
     "remarks_filter_missed": "what they did not do, and why",
-    "remarks_filter_failed": "what a backend refused late",
+    "remarks_filter_failed": "ops that a backend refused late",
     "remarks_filter_analyse": "figures that they found, such as costs",
 }
 

@@ -96,7 +96,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration", metavar="TEXT",
         help="a text in UTF-8, some thousand words like those that the model will see: with --quantize int4, weights "
-        "are rounded for what layers compute of it, and perplexity before and after is printed",
+        "are rounded to minimise the error of layers' outputs on it; prints the perplexity before and after",
     )  # fmt: skip
     parser.add_argument(
         "--tokenizer", metavar="PATH",
@@ -176,8 +176,8 @@ def _calibration(options: argparse.Namespace) -> Calibration | None:
 
 def _add_perplexity(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print the perplexity of a text: exp of the mean of -log p, p the probability that the model gives to each "
-        "token behind those before it. A text longer than the file's caches is taken in parts."
+        "Print the perplexity of a text: exp of the mean of -log p, where p is the model's probability of each token "
+        "after the tokens before it. A text longer than the file's caches is split into parts."
     )
     parser.set_defaults(run=_perplexity)
     parser.add_argument("file", metavar="FILE", help="a file from `xir-llm export`")

@@ -66,7 +66,7 @@ struct LoadOptions {
   // file.
   std::string packed_weights;
   // The most bytes of packed weights that the file keeps, of several programs and versions of them:
-  // when it is written, what was not used for longest goes. What the method that is loaded needs
+  // when it is written, the least recently used weights go. What the method that is loaded needs
   // always stays. 0 is 256 MiB, or twice that method's if this is more.
   uint64_t packed_weights_limit = 0;
   // Kernels for operators that have no portable one. Instances on several threads share a kernel.

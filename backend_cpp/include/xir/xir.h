@@ -157,7 +157,7 @@ typedef struct xir_options {
   /* A file of this and other programs that keeps packed weights: mapped instead of packing again,
    * and written after packing. NULL: none. Since version 3. */
   const char* packed_weights;
-  /* The most bytes of packed weights that the file keeps: what was not used for longest goes, but
+  /* The most bytes of packed weights that the file keeps: the least recently used weights go, but
    * never what the loaded method needs. 0: 256 MiB, or twice what that method needs if it is more.
    * Since version 3. */
   uint64_t packed_weights_limit;

@@ -55,7 +55,7 @@ def test_the_table_and_both_runtimes(folder: Path, capsys: pytest.CaptureFixture
     given = ["--inputs", "one.npz", "--inputs", "two.pt", "--inputs", "named.pt"]
     assert main(["old.pte", "-o", "new.pte", *given, "--cpu", "zen4"]) == 0
     out = capsys.readouterr().out
-    assert "both on drawn inputs and 4 calls of --inputs\n" in out
+    assert "both on random inputs and 4 calls of --inputs\n" in out
     assert "new.pte: compared in xir's runtime and in stock ExecuTorch's\n" in out
     rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.startswith("    ")]
     assert rows[0] == ["before", "after"]
@@ -134,7 +134,7 @@ def test_a_method_that_runs_on_no_drawn_inputs(
     monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
     assert main(["old.pte", "-o", "new.pte"]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("xir-aot: error: old.pte does not run: 'forward' on drawn inputs: ")
+    assert error.startswith("xir-aot: error: old.pte does not run: 'forward' on random inputs: ")
     torch.save(X, "x.pt")
     assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
     assert "both on 1 call of --inputs\n" in capsys.readouterr().out
@@ -174,4 +174,4 @@ def test_inputs_without_a_name_of_several_methods(folder: Path, capsys: pytest.C
     assert "x.pt does not say for which of encode, decode it is" in capsys.readouterr().err
     torch.save({"decode": X}, "x.pt")
     assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
-    assert "drawn inputs and 1 call of --inputs" in capsys.readouterr().out
+    assert "random inputs and 1 call of --inputs" in capsys.readouterr().out

@@ -1,11 +1,11 @@
-"""What XNNPACK computes wrong, and how graphs avoid it: one entry for each fault, one file for each family.
+"""Graphs that XNNPACK computes wrong, and how to avoid them: one entry for each fault, one file for each family.
 
 Each rewrite of XNNPACK's optimiser (`xnn_subgraph_optimize`) was read and tested at its conditions: repeated operands,
 several readers, values that are both yielded and read, operands with other ranks and scales. An entry names the place
 in XNNPACK, gives the smallest graph that shows the fault, finds the affected nodes, and rewrites the graph.
-`avoid-xnnpack-faults` applies the rewrites, `check-xnnpack` refuses what is left, the reference page prints the list,
-and a test runs every smallest graph, with and without the rewrite, in the installed library. The test fails once the
-library computes the unchanged graph right; then the entry must be removed.
+`avoid-xnnpack-faults` applies the rewrites, `check-xnnpack` refuses the remaining nodes, the reference page has the
+list, and a test runs every smallest graph, with and without the rewrite, in the installed library. The test fails once
+the library computes the unchanged graph right; then the entry must be removed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Numbers that XNNPACK's kernels compute wrong, and that files are not kept from.
+"""Numbers that XNNPACK's kernels compute wrong, and that files do not avoid.
 
-To keep a node from these it takes one or more nodes in front of it, which every program would pay for, and networks
-hardly ever compute such numbers. What a node gives for them is listed here instead, and where they begin; bf16 is
-computed in fp32. The page of PyTorch's operator database counts the samples that come so far. A test computes a number
-on either side: it fails where a library is right, and the entry is to go.
+To avoid them, one or more additional nodes would be needed before such a node. Every program would pay for these nodes,
+and networks hardly ever compute such numbers. Therefore, this table lists where the numbers begin, and the results;
+bf16 is computed in fp32. The page of PyTorch's operator database counts the samples that meet them. A test computes a
+number on either side of each limit. It fails once a library computes them right; then the entry must be removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import inf, nan
 
 @dataclass(frozen=True)
 class KernelLimit:
-    """What a node gives for some numbers, on x86."""
+    """The wrong results of a node for some numbers, on x86."""
 
     node: str
     """As the graph says it, such as "unary square_root"."""

@@ -58,8 +58,8 @@ EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 class Quantized(Enum):
     """How an edge op takes part in static quantisation: which of its tensors have quantisation parameters of their own.
 
-    What is said here is what `fold-qdq` makes of the op between dequantised operands and a quantised result: nodes on
-    integers. A quantiser annotates by it, so that both agree; an op without an entry computes in floating point.
+    Between dequantised operands and a quantised result, `fold-qdq` turns the op into nodes on integers in this way. The
+    quantiser annotates accordingly. An op without an entry computes in floating point.
     """
 
     WEIGHTED = "weighted"

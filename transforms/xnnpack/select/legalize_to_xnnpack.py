@@ -45,7 +45,7 @@ class LegalizeToXnnpackPass(RefusingPass):
     target: Target = "executorch"
     """The runtime whose nodes may be used."""
     check: bool = True
-    """Ask XNNPACK itself whether it takes each node."""
+    """Ask XNNPACK itself whether it accepts each node."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

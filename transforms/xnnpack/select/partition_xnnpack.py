@@ -61,7 +61,7 @@ class PartitionXnnpackPass(DelegatingPass):
     per_op: bool = False
     """Make each op a subgraph of its own, to find out which one is wrong or slow."""
     check: bool = True
-    """Ask XNNPACK itself whether it takes each node."""
+    """Ask XNNPACK itself whether it accepts each node."""
 
     preserves: ClassVar = (ValueAnalysis,)
 

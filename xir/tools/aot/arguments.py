@@ -28,8 +28,7 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
     parser = ArgumentParser(
         prog="xir-aot",
         description="Compile a model to a .pte file named after the model, and report what is not delegated. "
-        "`xir-aot FILE.pte -o BETTER.pte` makes a file that there is already faster; `xir-aot FILE.pte --help` says "
-        "how.",
+        "`xir-aot FILE.pte -o BETTER.pte` makes an existing file faster; see `xir-aot FILE.pte --help`.",
         allow_abbrev=False,
     )
     source = parser.add_mutually_exclusive_group(required=True)
@@ -44,7 +43,8 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
     add_source_options(parser)
     parser.add_argument(
         "-d", "--delegate", action=argparse.BooleanOptionalAction, default=delegate,
-        help="delegate to XNNPACK what it can compute (default, but for python -m xir.aot_compiler, as ExecuTorch's)",
+        help="delegate to XNNPACK the ops that it can compute (default, except for python -m xir.aot_compiler, which "
+        "does as ExecuTorch's)",
     )  # fmt: skip
     parser.add_argument(
         "--report",
@@ -153,23 +153,28 @@ def add_partitioner_options(group: Any, names: Sequence[str] | None = None) -> N
             action = argparse.BooleanOptionalAction
             group.add_argument(f"--{option.name}", action=action, default=None, help=option.help)
         elif option.name == "cpu":
-            said = f"{option.help} Profiles are {', '.join(shipped())}; 'help' tells what each is."
+            said = f"{option.help} Profiles are {', '.join(shipped())}; 'help' describes each."
             group.add_argument("--cpu", metavar="CPU", action=_CpuAction, help=said)
         else:
             group.add_argument(f"--{option.name}", metavar="VALUE", help=option.help)
 
 
 def add_contract_options(parser: argparse.ArgumentParser) -> None:
-    """Add what a build is held to."""
-    group = parser.add_argument_group("contract", "What the file has to be, else nothing is written; docs/lock.md.")
+    """Add the options of contracts for builds."""
+    group = parser.add_argument_group(
+        "contract", "Conditions for the file. If they do not hold, nothing is written; see docs/lock.md."
+    )
     group.add_argument(
         "--lock",
         metavar="FILE",
         type=Path,
-        help="a text of what the file is: delegates, kernels outside, layers, bytes, memory, accuracy with --metric, "
-        "predicted time where --cpu is one processor. Written if it is not there; else fail where the file is worse",
+        help="a text with the file's properties: delegates, kernels outside, layers, bytes, memory, accuracy (with "
+        "--metric), predicted time (if --cpu is one processor). Written if it does not exist; otherwise fail if the "
+        "file is worse",
     )
-    group.add_argument("--update-lock", action="store_true", help="write the file of --lock anew, whatever it says")
+    group.add_argument(
+        "--update-lock", action="store_true", help="accept all differences, and write the file of --lock anew"
+    )
     group.add_argument(
         "--require",
         metavar="BOUNDS",
@@ -221,7 +226,7 @@ def source_flags(options: argparse.Namespace) -> list[str]:
 
 def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: bool = False) -> None:
     """Add what says how a model is quantised; the tools that look for faults take it as well."""
-    group = parser.add_argument_group("quantisation", "What --quantize does; docs/quantization.md has examples.")
+    group = parser.add_argument_group("quantisation", "Options of --quantize; docs/quantization.md has examples.")
     group.add_argument(
         "-q",
         "--quantize",
@@ -235,7 +240,7 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         "--calibration",
         metavar="FILE.py:FACTORY",
         help="a function that returns an iterable of inputs, each a tuple of positional arguments, a dict of keyword "
-        "arguments or a pair of both, with labels behind them or not "
+        "arguments or a pair of both; labels may follow, and are ignored "
         "(default: random ones for the zoo's models, the example inputs for others)",
     )
     group.add_argument(
@@ -246,8 +251,8 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
     group.add_argument(
         "--quantize-effort",
         choices=("fast", "best"),
-        help="fast: seconds to a minute; best: round weights so that their errors make up for each other, which takes "
-        "minutes for large models (default: fast)",
+        help="fast: seconds to a minute; best: round weights so that their errors compensate for each other, which "
+        "takes minutes for large models (default: fast)",
     )
     group.add_argument(
         "--keep-float",

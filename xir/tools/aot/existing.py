@@ -1,4 +1,4 @@
-"""`xir-aot model.pte -o better.pte`: a file that there is already, with faster delegates."""
+"""`xir-aot model.pte -o better.pte`: an existing file, with faster delegates."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def argument_parser() -> ArgumentParser:
     """The arguments behind a `.pte` file."""
     parser = ArgumentParser(
         prog="xir-aot FILE.pte",
-        description="Make the XNNPACK delegates of a .pte file, ExecuTorch's or ours, faster. The new file is written "
-        "if it computes the same as the old one on drawn inputs.",
+        description="Make the XNNPACK delegates of a .pte file, from ExecuTorch or xir, faster. The new file is "
+        "written if it gives the same results as the old one on random inputs.",
         allow_abbrev=False,
     )
     parser.add_argument("program", metavar="FILE.pte", type=Path, help="the file to read")
     parser.add_argument("-o", "--output", metavar="FILE.pte", type=Path, required=True, help="the file to write")
     parser.add_argument(
-        "--data", metavar="FILE.ptd", type=Path, action="append", default=[], help="weights that lie apart; repeat"
+        "--data", metavar="FILE.ptd", type=Path, action="append", default=[], help="a file of weights; repeat for more"
     )
     parser.add_argument(
         "--max-difference",
@@ -88,13 +88,13 @@ def argument_parser() -> ArgumentParser:
         action="append",
         default=[],
         help="compare on these inputs as well: an .npz file of arrays, or a .pt file with a list of inputs, a list of "
-        "such lists for calls one after the other, or a dict of these by method; repeat",
+        "such lists for consecutive calls, or a dict of these by method; repeat for more",
     )
     parser.add_argument(
         "--stock",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="compare in stock ExecuTorch's runtime as well, where it is installed (default: yes)",
+        help="compare in stock ExecuTorch's runtime as well, if it is installed (default: yes)",
     )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_contract_options(parser)
@@ -184,6 +184,6 @@ def _tell(
 def _inputs(calls: Sequence[Call]) -> str:
     """What both files were compared on."""
     given = sum(not call.is_drawn for call in calls)
-    kinds = ["drawn inputs"] if given < len(calls) else []
+    kinds = ["random inputs"] if given < len(calls) else []
     kinds += [f"{given} call{'' if given == 1 else 's'} of --inputs"] if given else []
     return " and ".join(kinds)
