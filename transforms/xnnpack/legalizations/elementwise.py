@@ -18,6 +18,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     Rule,
+    RuleInfo,
     register_rule,
     rule,
 )
@@ -69,11 +70,13 @@ for row in UNARY:
     names = [name for name in row.edge if name not in ("edge.sin", "edge.cos")]
     # A number in quantised form is a float: what works on bits has no part in it.
     table = Quantized.TABLE if row.elements != "integer" else None
-    register_rule(unary_rule(row.kind), names, quantized=table, overrides=ONE_NODE)
+    for name in names:
+        register_rule(name, RuleInfo(unary_rule(row.kind), table, overrides=ONE_NODE))
 for row in BINARY:
     names = [name for name in row.edge if name not in ("edge.maximum", "edge.minimum")]
     operands = Quantized.OPERANDS if row.quantized else None
-    register_rule(binary_rule(row.kind), names, quantized=operands, overrides=ONE_NODE)
+    for name in names:
+        register_rule(name, RuleInfo(binary_rule(row.kind), operands, overrides=ONE_NODE))
 
 
 @rule(refuses=(NAN_OPERAND,))
