@@ -17,6 +17,7 @@ from xir.dialects.edge.families import Dequantize, Quantize, names_of
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
+from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.calls import Call
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
@@ -28,7 +29,6 @@ from xir.transforms.xnnpack.legalizations.expansion import expansion
 from xir.transforms.xnnpack.legalizations.samples import samples_of
 
 TYPES = (f32, f16, bf16, i32)
-TARGETS = ("executorch", "xir")
 QUANTISATION = names_of(Quantize | Dequantize)
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
 
@@ -141,7 +141,7 @@ def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
     return ", ".join(f"`{each}`" for each in sorted(nodes)) or "nothing"
 
 
-def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
+def samples_built(target: Target) -> dict[str, dict[str, set[str]]]:
     """Op -> element type -> the nodes that its rule builds for the samples of which it refuses nothing."""
     found: dict[str, dict[str, set[str]]] = {}
     for name in RULES.keys() - QUANTISATION:
@@ -154,7 +154,7 @@ def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, set[str]] | None:
+def built_by_rule(sample: Call, element: Attribute, target: Target) -> tuple[str, set[str]] | None:
     """The result's element type and the nodes that a rule builds for a call in some element type.
 
     None if the rule refuses it, the nodes do not verify, or ATen promotes an integer to another type.

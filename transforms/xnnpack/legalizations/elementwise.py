@@ -207,7 +207,7 @@ def cosh(op: edge.CoshOp, b: NodeBuilder) -> SSAValue:
 def sign(op: edge.SignOp, b: NodeBuilder) -> SSAValue:
     """−1, 0 or 1."""
     value = b.promoted(op.self)
-    return b.unary("sign", value) if b.target == "xir" else lifted(b, value, -1.0, 1.0)
+    return b.unary("sign", value) if b.has_xir_nodes else lifted(b, value, -1.0, 1.0)
 
 
 @rule()

@@ -40,6 +40,7 @@ from xir.ir.annotations import UNASKED
 from xir.ir.constants import constant_array, dense_of_storage
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
+from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.calls import Call, call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import (
@@ -125,9 +126,11 @@ NHWC_TO_NCHW = (0, 3, 1, 2)
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, donors: Donors):
+    def __init__(self, ctx: XirContext, target: Target, op: edge.EdgeOp, donors: Donors):
         self.ctx = ctx
         self.target = target
+        self.has_xir_nodes = TARGETS[target].xir_nodes
+        """Whether the target's runtime has nodes that stock ExecuTorch lacks."""
         self.op = op
         """The op whose rule builds: one of the program, or a part of it (`expansion.py`)."""
         self.place = op
@@ -166,7 +169,7 @@ class NodeBuilder:
 
     def insert(self, op: OpT) -> OpT:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
-        if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
+        if not self.has_xir_nodes and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
             op.erase()
             raise ONLY_IN_XIR()
         op.location = self.location
