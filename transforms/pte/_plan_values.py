@@ -101,7 +101,7 @@ class PlanValues(dict[SSAValue, SSAValue]):
             raise DiagnosticError(value, f"at its largest shape, {list(shape)}: {problem}")
         return TensorType(type.element_type, shape)
 
-    def copy(self, value: SSAValue, op: Operation) -> SSAValue:
+    def copied(self, value: SSAValue, op: Operation) -> SSAValue:
         """What a value is now, in memory of its own."""
         copy = self.tensor(value, self.bounded(value))
         self.plan.assign(self[value], copy, op)

@@ -171,7 +171,7 @@ class _FunctionLowering:
         """What the caller gets: not the memory of a buffer, which the next call changes."""
         result = self.values[value]
         is_buffer = isinstance(result.owner, pte.TensorOp) and result.owner.buffer is not None
-        return self.values.copy(value, op) if is_buffer else result
+        return self.values.copied(value, op) if is_buffer else result
 
     def write_buffers(self) -> None:
         """Copy what is not in its buffer's memory there, at the end: all else has been read."""
@@ -179,7 +179,7 @@ class _FunctionLowering:
         written = {update.buffer for update in self.updates}
         waiting = [op for op in self.updates if values[op.value] is not values[op.buffer]]
         # Another buffer's old value goes aside, as that one may be written first.
-        sources = [values.copy(op.value, op) if op.value in written else values[op.value] for op in waiting]
+        sources = [values.copied(op.value, op) if op.value in written else values[op.value] for op in waiting]
         for op, source in zip(waiting, sources, strict=True):
             buffer, no = values[op.buffer], self.plan.boolean(False)
             self.plan.call(pte.KernelCallOp("aten::copy_", [buffer, source, no, buffer]), op)
@@ -201,7 +201,7 @@ class _FunctionLowering:
         pairs = [(value, to) for value, to in zip(end.arguments, carried, strict=True) if values[value] is not to]
         written = {to for _, to in pairs}
         # What another of them overwrites goes aside first.
-        sources = [values.copy(value, end) if values[value] in written else values[value] for value, _ in pairs]
+        sources = [values.copied(value, end) if values[value] in written else values[value] for value, _ in pairs]
         for source, (_, to) in zip(sources, pairs, strict=True):
             self.plan.assign(source, to, end)
 
