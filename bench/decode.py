@@ -45,7 +45,7 @@ from bench.decoder_programs import (
 from bench.latency import load_stock
 from bench.processes import in_copy_of_process
 from bench.progress import step
-from xir.backend.interface import Target
+from xir.ir.targets import Target
 
 Step = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 BYTES_MEASURED = 512 << 20

@@ -16,7 +16,7 @@ from torch.export import Dim
 from bench.decoder import CustomAttention, Decoder, Size, decoder
 from bench.progress import step
 from xir.api import XnnpackPartitioner, to_edge
-from xir.backend.interface import Target
+from xir.ir.targets import Target
 from xir.llm.huggingface.quantization import Int4Weight, Int8Weight, quantize
 
 Form = Literal["fp32", "int8", "int4"]

@@ -138,8 +138,8 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     """
     limit()
     from xir.emitter import emit
-    from xir.evaluate.checker import functions_of
     from xir.ir.context import XirContext
+    from xir.ir.functions import functions_of
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
     from xir.runtime import Runtime

@@ -424,9 +424,9 @@ def write_programs(folder: Path) -> None:
     """Write each program as exported, in float, and as text with its source lines, its inputs beside it, and what eager
     computes in two calls."""
     from xir import QuantConfig, quantize, to_edge
-    from xir.evaluate.checker import functions_of
     from xir.evaluate.inputs import draw_inputs
     from xir.ir.context import XirContext
+    from xir.ir.functions import functions_of
     from xir.ir.parser import parse_module
     from xir.ir.printer import PrintOptions, module_to_text
 

@@ -16,7 +16,7 @@ from xir.documentation import table
 from xir.importer.decompositions import OWN
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 from xir.transforms.edge.decompositions import DECOMPOSITIONS
-from xir.transforms.xnnpack.legalizations import OVERRIDES, REMAINDERS, RULES
+from xir.transforms.xnnpack.legalizations import RULES
 from xir.transforms.xnnpack.legalizations.expansion import expansion
 
 MOST = 10
@@ -32,7 +32,7 @@ def places(name: str) -> list[str]:
     """Where it is said what a composite computes, besides its decomposition."""
     imported = {f"edge.{str(operator).removeprefix('aten.').removesuffix('.default')}" for operator in OWN}
     found: list[str] = []
-    if RULES.get(name, expansion) is not expansion and name not in REMAINDERS:
+    if name in RULES and RULES[name].build is not expansion and not RULES[name].remainder:
         found.append("an XNNPACK rule")
     if name in EVALUATORS:
         found.append("a numpy evaluator")
@@ -43,7 +43,8 @@ def places(name: str) -> list[str]:
 
 def overlaps() -> dict[str, tuple[list[str], str]]:
     """Composite -> where else it is said, and the reason, which is empty if none is given."""
-    return {name: (found, OVERRIDES.get(name, "")) for name in composites() if (found := places(name))}
+    reasons = {name: info.overrides or "" for name, info in RULES.items()}
+    return {name: (found, reasons.get(name, "")) for name in composites() if (found := places(name))}
 
 
 def page() -> str:
@@ -71,7 +72,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             "an override"
             if name in overlaps()
             else "the same, and a rule for calls that it leaves"
-            if name in REMAINDERS
+            if name in RULES and RULES[name].remainder
             else "the same"
         )
         yield f"`{name}`", means, here

@@ -17,18 +17,18 @@ from xir.dialects.edge.families import Dequantize, Quantize, names_of
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
+from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.calls import Call
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
 from xir.transforms.edge.decompositions import expanded
 from xir.transforms.xnnpack.building.trial import check_results
-from xir.transforms.xnnpack.legalizations import QUANTIZED, REFUSES, RULES, NodeBuilder, Quantized, lower
+from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder, Quantized, lower
 from xir.transforms.xnnpack.legalizations.donors import Donors
 from xir.transforms.xnnpack.legalizations.expansion import expansion
-from xir.transforms.xnnpack.legalizations.samples import SAMPLES, samples_of
+from xir.transforms.xnnpack.legalizations.samples import samples_of
 
 TYPES = (f32, f16, bf16, i32)
-TARGETS = ("executorch", "xir")
 QUANTISATION = names_of(Quantize | Dequantize)
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
 
@@ -116,13 +116,13 @@ def rows() -> Iterator[tuple[str, ...]]:
         nodes, own_nodes = nodes_text(plain, "kernel"), nodes_text(own, "")
         types = ", ".join(f"`{each}`" for each in map(str, TYPES) if each in plain or each in own)
         own_text = own_nodes if own_nodes != nodes else ""
-        yield f"`{short}`", nodes, own_text, types, INT8[QUANTIZED.get(name)], conditions, stock
+        yield f"`{short}`", nodes, own_text, types, INT8[RULES[name].quantized], conditions, stock
 
 
 def refusals_of(name: str) -> tuple[Refusal, ...]:
     """The reasons for which an op's rule refuses a call: of a composite those of the ops that its samples mean."""
-    if RULES[name] is not expansion:
-        return REFUSES[name]
+    if RULES[name].build is not expansion:
+        return RULES[name].refuses
     parts = {part for sample in samples_of(name) for part in parts_of(sample.build(XirContext())[1])}
     return tuple(dict.fromkeys(refusal for part in sorted(parts & RULES.keys()) for refusal in refusals_of(part)))
 
@@ -141,12 +141,12 @@ def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
     return ", ".join(f"`{each}`" for each in sorted(nodes)) or "nothing"
 
 
-def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
+def samples_built(target: Target) -> dict[str, dict[str, set[str]]]:
     """Op -> element type -> the nodes that its rule builds for the samples of which it refuses nothing."""
     found: dict[str, dict[str, set[str]]] = {}
     for name in RULES.keys() - QUANTISATION:
         # Samples have integers where the op takes them; a call by the schema is tried on integers as well.
-        types = TYPES[:3] if name in SAMPLES else TYPES
+        types = TYPES[:3] if RULES[name].samples else TYPES
         for sample in samples_of(name):
             for element in types:
                 if (built := built_by_rule(sample, element, target)) is not None:
@@ -154,7 +154,7 @@ def samples_built(target: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def built_by_rule(sample: Call, element: Attribute, target: str) -> tuple[str, set[str]] | None:
+def built_by_rule(sample: Call, element: Attribute, target: Target) -> tuple[str, set[str]] | None:
     """The result's element type and the nodes that a rule builds for a call in some element type.
 
     None if the rule refuses it, the nodes do not verify, or ATen promotes an integer to another type.

@@ -26,6 +26,7 @@ from xir.ir.diagnostics import Diagnostic, Severity
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.printer import module_to_text
 from xir.ir.remarks import RemarkFilter
+from xir.ir.targets import Target
 from xir.ir.verifier import verify
 from xir.ir.walking import ops_in
 from xir.transforms.delegate.forming.late_refusals import run_passes
@@ -152,7 +153,7 @@ class XnnpackPartitioner:
     Raises ValueError for an unknown op name, and for a profile or choices that cannot be read.
     """
 
-    target: Literal["executorch", "xir"] = "executorch"
+    target: Target = "executorch"
     """The runtime whose XNNPACK nodes may be used. Files for `executorch` run in both."""
     ops: tuple[str, ...] = ()
     """Delegate only these ops, such as "edge.linear"; all ops if none is named.

@@ -4,7 +4,7 @@ A plugin imports from here and from the dialects (`xir.dialects.*`), and nothing
 how these names may change.
 """
 
-from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
+from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Trial
 from xir.backend.registry import register_backend
 from xir.dialects.delegate import GraphOp, InfersShapes
 from xir.dialects.edge import EdgeOp, register_op
@@ -18,6 +18,7 @@ from xir.ir.passes import XirPass
 from xir.ir.provenance import inherit, origins_of
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.shapes import broadcast
+from xir.ir.targets import Target
 from xir.ir.tensor_types import element_type, shape_of
 from xir.runtime.plugin_libraries import register_library
 from xir.transforms.analysis.calls import call, constant, numbers, tensor

@@ -36,7 +36,7 @@ from xir.dialects.xnnpack.shape import (
     StaticSliceOp,
     StaticTransposeOp,
 )
-from xir.dialects.xnnpack.subgraph import TARGETS, ConstantOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack.subgraph import ConstantOp, SubgraphOp, YieldOp
 
 NODE_OPS: tuple[type[NodeOp], ...] = (
     UnaryOp,
@@ -75,7 +75,6 @@ Xnnpack = Dialect(
 __all__ = [
     "MAX_RANK",
     "NODE_OPS",
-    "TARGETS",
     "ArgMaxPooling2dOp",
     "AveragePooling2dOp",
     "BatchMatrixMultiplyOp",

@@ -29,11 +29,9 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import NodeOp, Tensor
 from xir.ir.constants import parse_dense
+from xir.ir.targets import TARGETS
 from xir.ir.traits import DistinctOperands, Isolated, VerifiedByTypes
 from xir.ir.walking import ops_in
-
-TARGETS = ("executorch", "xir")
-"""`executorch`: only nodes that stock ExecuTorch 1.5 runs. `xir`: all that xir's own runtime runs."""
 
 
 @irdl_op_definition
@@ -80,12 +78,12 @@ class SubgraphOp(GraphOp):
             raise VerifyException("the block's arguments must have the types of the operands")
         if list(map(outside_type, self.yield_op.values.types)) != list(self.outputs.types):
             raise VerifyException("the yielded values must have the types of the results")
-        is_for_stock = self.target.data == "executorch"
+        has_xir_nodes = TARGETS[self.target.data].xir_nodes
         for op in ops_in(self, Operation):
             kind = type(op)
             if not belongs_in_graphs(kind):
                 raise VerifyException(f"'{op.name}' is not an XNNPACK node")
-            if is_for_stock and may_be_xir_only(kind) and isinstance(op, NodeOp) and op.member().is_xir_only:
+            if not has_xir_nodes and may_be_xir_only(kind) and isinstance(op, NodeOp) and op.member().is_xir_only:
                 raise VerifyException(f"stock ExecuTorch has no node for '{op.name}'; use target \"xir\"")
 
 

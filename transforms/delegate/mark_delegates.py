@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.backend.interface import Request, Target
+from xir.backend.interface import Request
 from xir.backend.registry import backend_named
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
+from xir.ir.targets import Target
 from xir.transforms.delegate.forming.late_refusals import DelegatingPass
 from xir.transforms.delegate.forming.legalize import say_notes
 from xir.transforms.delegate.forming.marks import (

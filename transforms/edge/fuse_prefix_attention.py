@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i1, i8
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,6 +16,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import passed
 from xir.ir.rewriting import erase_dead_ops
+from xir.ir.targets import TARGETS, Target
 from xir.ir.walking import ops_in
 
 FLOATS = (f32, f16, bf16)
@@ -48,7 +49,7 @@ class FusePrefixAttentionPass(XirPass):
     ```
     """
 
-    target: Literal["executorch", "xir"] = "executorch"
+    target: Target = "executorch"
     """The runtime that the file is for."""
     rows: int = 16
     """The most rows of queries that may share a head of keys and values."""
@@ -58,7 +59,7 @@ class FusePrefixAttentionPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fuse every attention to a prefix that few queries pay."""
-        if self.target != "xir":
+        if not TARGETS[self.target].xir_kernels:
             return
         blocks: dict[Block, None] = {}
         for attention in list(ops_in(op, edge.ScaledDotProductAttentionOp)):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Target, Trial
+from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Trial
 from xir.dialects.delegate import GraphOp
 from xir.dialects.xnnpack import SubgraphOp
 from xir.ir.context import XirContext
+from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.xnnpack.building.open_slices import bound_slices
 from xir.transforms.xnnpack.building.outline import outline
@@ -27,7 +28,9 @@ class XnnpackBackend(Backend):
     """Graphs are `xnnpack.subgraph`; stock ExecuTorch refuses by its id what it cannot run."""
 
     name = "xnnpack"
-    ids: Mapping[Target, str] = {"executorch": "XnnpackBackend", "xir": "XirXnnpackBackend"}
+    ids: Mapping[Target, str] = {
+        name: "XirXnnpackBackend" if each.xir_nodes else "XnnpackBackend" for name, each in TARGETS.items()
+    }
 
     def trial(self, ctx: XirContext, request: Request) -> Trial:
         return XnnpackTrial(ctx, request)

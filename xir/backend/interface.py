@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -17,15 +17,13 @@ from xdsl.rewriter import Rewriter
 
 from xir.dialects.delegate import GraphOp
 from xir.ir.context import XirContext
+from xir.ir.targets import Target
 
 if TYPE_CHECKING:
     from xir.dialects.edge import EdgeOp
     from xir.emitter.data import Data
     from xir.emitter.debug_info import DebugInfoWriter
     from xir.transforms.analysis.refusal import RefusalError
-
-Target = Literal["executorch", "xir"]
-"""The runtime that a file is for: `executorch` files run in stock ExecuTorch and in xir's runtime, `xir` only there."""
 
 
 @dataclass(frozen=True)

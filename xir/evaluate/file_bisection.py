@@ -26,10 +26,9 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.base import NodeOp
 from xir.evaluate import quantised
-from xir.evaluate.checker import as_called, as_stored
 from xir.evaluate.evaluator import Evaluator
 from xir.evaluate.file_values import FileValues, Step, values_of_file
-from xir.evaluate.inputs import draw_inputs
+from xir.evaluate.inputs import as_called, as_stored, draw_inputs
 from xir.evaluate.kernel_calls import NotCalledError, call_kernel
 from xir.importer.interpreter import constant_tensor
 from xir.ir.context import XirContext

@@ -15,9 +15,10 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
-from xir.evaluate.checker import as_stored, told
 from xir.evaluate.comparison import REPEATED, largest_difference
+from xir.evaluate.inputs import as_stored
 from xir.evaluate.kernels import Comparison
+from xir.evaluate.miscompiles import told
 from xir.evaluate.trace import updates_of
 from xir.importer.importer import Imported, import_with_nodes
 from xir.importer.signature import BUFFER_UPDATES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from xir.importer.dtypes import DTYPES
-from xir.ir.annotations import MAX_SHAPE
+from xir.ir.annotations import DIM_ORDER, MAX_SHAPE
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.functions import fixed_inputs
 
@@ -117,3 +117,30 @@ def _fitting(value: Any, argument: BlockArgument) -> Any:
             argument, f"input {argument.index} is {list(value.shape)} of {kind}, the function takes {type}"
         )
     return value
+
+
+def dim_order_of(function: FuncOp, index: int) -> tuple[int, ...] | None:
+    """Which dimension of the caller's tensor each of an argument is, if they are not the same."""
+    attributes: Mapping[str, Attribute] = {} if function.arg_attrs is None else function.arg_attrs.data[index].data
+    order = attributes.get(DIM_ORDER)
+    if not isinstance(order, DenseArrayBase):
+        return None
+    return tuple(int(i) for i in order.get_values()) if isinstance(order.elt_type, IntegerType) else None
+
+
+def as_called(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs as a caller has them."""
+    orders = [dim_order_of(function, index) for index in range(len(inputs))]
+    return [
+        value if order is None else value.permute(np.argsort(order).tolist())
+        for value, order in zip(inputs, orders, strict=True)
+    ]
+
+
+def as_stored(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs that a caller has, as the function's arguments."""
+    orders = [dim_order_of(function, index) for index in range(len(inputs))]
+    return [
+        value if order is None else value.permute(order).contiguous()
+        for value, order in zip(inputs, orders, strict=True)
+    ]

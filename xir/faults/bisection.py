@@ -8,12 +8,13 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.evaluate.checker import NumericsChecker, as_called, functions_of
-from xir.evaluate.inputs import draw_inputs
+from xir.evaluate.checker import NumericsChecker
+from xir.evaluate.inputs import as_called, draw_inputs
 from xir.faults.random_constants import vary
 from xir.faults.reproduction import Failure, Fault, run
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.functions import functions_of
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import Rewrite, RewriteCounter
 

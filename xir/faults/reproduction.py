@@ -9,9 +9,11 @@ from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.evaluate.checker import MiscompileError, NumericsChecker, functions_of
+from xir.evaluate.checker import NumericsChecker
+from xir.evaluate.miscompiles import MiscompileError
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity
+from xir.ir.functions import functions_of
 from xir.ir.internal_errors import InternalError
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.provenance import drop_origins

@@ -60,3 +60,8 @@ def _value_of(attribute: Attribute) -> Fixed:
             return attribute.data
         case _:
             return None
+
+
+def functions_of(module: ModuleOp) -> list[FuncOp]:
+    """The functions with a body."""
+    return [op for op in module.body.ops if isinstance(op, FuncOp) and not op.is_declaration]

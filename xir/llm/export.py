@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from xir.ir.targets import Target
 from xir.llm.errors import LlmError, first_line
 from xir.llm.metadata import DECODE, PREFILL, Metadata
 from xir.memory import return_freed_memory
@@ -36,7 +37,7 @@ class ExportOptions:
     `DEFAULT_WINDOW`."""
     prefill_len: int | None = None
     """How many tokens of a prompt are computed at once, up to `DEFAULT_CHUNK` if None; longer prompts are split."""
-    target: Literal["executorch", "xir"] = "executorch"
+    target: Target = "executorch"
     """The runtime that the file is for; a file for `executorch` runs in both."""
     quantize_embedding: Literal["none", "int8", "int4"] | None = None
     """The embeddings: fp32, 8 bits with a scale a row, or 4 bits with a scale a group; if None, 8 bits where linear

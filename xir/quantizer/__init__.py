@@ -3,8 +3,8 @@
     program = xir.quantize(model, sample_inputs, calibration=batches)
     edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
 
-The legalisation rules say which ops can compute on integers (`xir.transforms.xnnpack.legalizations.rule.QUANTIZED`);
-`XnnpackQuantizer` annotates by that table.
+The legalisation rules say which ops can compute on integers (`xir.transforms.xnnpack.legalizations.rule.Quantized`);
+`XnnpackQuantizer` annotates by them.
 """
 
 from xir.importer import torchao_operators as torchao_operators  # the first to import torchao, which it silences

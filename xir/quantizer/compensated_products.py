@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.fx import Node
 
+from .findings import Finding
 from .steps import Steps, is_dequantize, steps_of
 
 WORSE = 1.25
 """How many times the error of the nearest integers a layer's outputs may have. It has been rounded for inputs behind
 other rounded layers, and is compared on exact ones; a margin."""
-
-
-@dataclass
-class Finding:
-    """One thing that is wrong."""
-
-    node: Node
-    what: str
-    notes: list[str] = field(default_factory=list[str])
 
 
 class CompensatedProducts:

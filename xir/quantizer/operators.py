@@ -14,7 +14,7 @@ from torch.fx import Node
 from xir.importer.aliasing import Operator, functional_form
 from xir.importer.arguments import by_name, call_of, overload_for
 from xir.importer.decompose import Decomposer, can_decompose, row_of
-from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import RULES, Quantized
 
 CLAMPS = frozenset({"edge.relu", "edge.hardtanh", "edge.clamp"})
 """What XNNPACK's integer nodes do to their own output, at no cost."""
@@ -65,7 +65,7 @@ class Operators:
         row = row_of(target)
         if row is not None:
             name = overload_for(row, by_name(target, *call_of(node, target))).name
-            return name, QUANTIZED.get(name)
+            return name, RULES[name].quantized if name in RULES else None
         return str(target), self._kind_of_parts(node, target) if can_decompose(target) else None
 
     def _kind_of_parts(self, node: Node, target: Operator) -> Quantized | None:

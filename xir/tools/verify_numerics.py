@@ -35,8 +35,9 @@ def verify_numerics(manager: PassManager, options: argparse.Namespace, module: M
             raise UsageError("--inputs goes with --verify-numerics")
         return
     try:
-        from xir.evaluate.checker import NumericsChecker, functions_of
+        from xir.evaluate.checker import NumericsChecker
         from xir.evaluate.inputs import load_inputs
+        from xir.ir.functions import functions_of
     except ModuleNotFoundError as error:
         raise UsageError(missing_package(error, "--verify-numerics")) from error
 

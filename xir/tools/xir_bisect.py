@@ -93,12 +93,13 @@ def _bisect(options: argparse.Namespace) -> int:
     for flag in ("libraries", "allow_ops", "max_seconds"):
         if getattr(options, flag) is not None:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --pte")
-    from xir.evaluate.checker import NumericsChecker, functions_of
+    from xir.evaluate.checker import NumericsChecker
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
     from xir.faults.lit_test import lit_test
     from xir.faults.reduction import reduced, size_of, with_random_constants
     from xir.faults.reproduction import Fault, run
+    from xir.ir.functions import functions_of
     from xir.progress import step
 
     passes = program.passes(options)

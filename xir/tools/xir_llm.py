@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from xir import __version__
 from xir.files import size_text, weights_path
+from xir.ir.targets import TARGETS
 from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
 from xir.tools.missing_packages import missing_package
 
@@ -120,7 +121,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="the type of the caches of keys and values; int8 has a scale for each token and head (default: --dtype)",
     )  # fmt: skip
     parser.add_argument(
-        "--target", choices=("executorch", "xir"), default="executorch",
+        "--target", choices=TARGETS, default="executorch",
         help="the runtime that the file is for; a file for executorch (default) runs in both",
     )  # fmt: skip
     parser.add_argument(

@@ -262,7 +262,7 @@ def _compile(
 
 def _tell_next_step(error: DiagnosticError, name: str, manager: PassManager) -> None:
     """Say how to find the rewrite of a pass that is wrong."""
-    from xir.evaluate.checker import MiscompileError
+    from xir.evaluate.miscompiles import MiscompileError
 
     if isinstance(error, MiscompileError):
         program = "FILE.mlir" if name == "-" else name

@@ -379,7 +379,7 @@ def test_what_a_pass_keeps_wrongly_is_found(culprit: XirPass, message: str) -> N
 
 
 def test_a_file_that_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower_to_pte._PlanBuilder, "write_buffers", lambda _: None)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(lower_to_pte._FunctionLowering, "write_buffers", lambda _: None)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(lower_to_pte, "find_in_place", lambda _: InPlace())
     with pytest.raises(MiscompileError, match="changes what the program computes: buffer 'kept' is off by "):
         run(COUNTER, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker([torch.ones(4)]))

@@ -24,7 +24,7 @@ from xir.tools.xir_bisect import main as xir_bisect
 from xir.tools.xir_opt import main as xir_opt
 from xir.tools.xir_reduce import main as xir_reduce
 from xir.transforms.pte import plan_memory
-from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder
+from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder, RuleInfo
 from xir.transforms.xnnpack.optimize import fuse_conv_relu
 
 CHAIN = """
@@ -38,6 +38,9 @@ func.func @forward(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>
   func.return %5, %0 : tensor<2x4xf32>, tensor<2x4xf32>
 }
 """
+
+REVERSED = RuleInfo(lambda op, b: b.binary("subtract", op.operands[1], op.operands[0]))
+"""A wrong rule of a difference."""
 
 
 @pytest.fixture
@@ -163,7 +166,7 @@ def test_a_bug_leaves_a_reproducer(
 def test_the_op_that_a_rule_lowers_wrong_is_named(
     chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(RULES, "edge.sub.Tensor", lambda op, b: b.binary("subtract", op.operands[1], op.operands[0]))
+    monkeypatch.setitem(RULES, "edge.sub.Tensor", REVERSED)
     assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
     told = capsys.readouterr().out
     assert f"{chain}:6:8: error: partition-xnnpack changes what the program computes" in told
@@ -179,7 +182,7 @@ def test_the_layer_is_named(
     line = 'callsite("add"("net.py":3:0) at "layers.2")'
     lines = [f"{each} loc({line})" if "edge.sub" in each else each for each in CHAIN.splitlines()]
     program.write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setitem(RULES, "edge.sub.Tensor", lambda op, b: b.binary("subtract", op.operands[1], op.operands[0]))
+    monkeypatch.setitem(RULES, "edge.sub.Tensor", REVERSED)
     assert xir_bisect([str(program), "--no-reduce"]) == 1
     assert "  delegate at 'edge.sub.Tensor', net.py:3\n  in layers.2\n" in capsys.readouterr().out
 

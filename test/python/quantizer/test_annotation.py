@@ -19,7 +19,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from xir.dialects import edge
 from xir.quantizer import QuantConfig, XnnpackQuantizer
 from xir.quantizer.operators import CLAMPS, STEEP, Operators
-from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import RULES, Quantized
 
 r = torch.randn
 
@@ -79,7 +79,7 @@ def torch_overload(name: str) -> Any:
     return getattr(packet, schema.overload or "default")
 
 
-@pytest.mark.parametrize("name", sorted(QUANTIZED))
+@pytest.mark.parametrize("name", sorted(name for name, info in RULES.items() if info.quantized))
 def test_an_operator_plays_the_part_that_the_table_gives_it(name: str) -> None:
     graph = Graph()
     placeholder = graph.placeholder("x")
@@ -89,11 +89,11 @@ def test_an_operator_plays_the_part_that_the_table_gives_it(name: str) -> None:
     }
     node = graph.call_function(torch_overload(name), (), arguments)
     operators = Operators()
-    assert (operators.name(node), operators.kind(node)) == (name, QUANTIZED[name])
+    assert (operators.name(node), operators.kind(node)) == (name, RULES[name].quantized)
 
 
 def test_exceptions_are_of_the_table() -> None:
-    assert {name for name in STEEP | CLAMPS if QUANTIZED.get(name) is not Quantized.TABLE} == set()
+    assert {name for name in STEEP | CLAMPS if RULES[name].quantized is not Quantized.TABLE} == set()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from xir.runtime import Method, Runtime, XirRuntimeError
 from xir.runtime.convert import physical_from_torch
 from xir.runtime.dtypes import torch_number
 from xir.runtime.fallback import find_kernel, find_operator
-from xir.transforms.pte.lower_to_pte import kernel_arguments
+from xir.transforms.pte._kernel_calls import kernel_arguments
 
 
 class Function(torch.nn.Module):

@@ -21,8 +21,7 @@ from xir.transforms.edge.decompositions import rule as decompositions
 from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
-from xir.transforms.xnnpack.legalizations import rule as rules
-from xir.transforms.xnnpack.legalizations.rule import QUANTIZED, REFUSES, RULES, SAMPLES
+from xir.transforms.xnnpack.legalizations.rule import RULES
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -195,12 +194,10 @@ def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: str, nam
 
 
 def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for table in (RULES, QUANTIZED, REFUSES, DECOMPOSITIONS):
+    for table in (RULES, DECOMPOSITIONS):
         for name, kept in table.items():
             monkeypatch.setitem(table, name, kept)  # pyright: ignore[reportArgumentType]
-    monkeypatch.setitem(SAMPLES, "edge.silu", [])
-    for module in (rules, decompositions):
-        monkeypatch.setattr(module, "REPLACED", set[str]())
+    monkeypatch.setattr(decompositions, "REPLACED", set[str]())
     plugin = tmp_path / "sigmoid.py"
     plugin.write_text(SIGMOID.format("replaces=True") + DECOMPOSED.format("replacing_decomposition"), encoding="utf-8")
     path = tmp_path / "in.mlir"
@@ -214,7 +211,7 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     said = capsys.readouterr().out
     assert "xnnpack.unary sigmoid" in said
     assert "xnnpack.binary multiply" not in said
-    assert "edge.silu" not in QUANTIZED, "nothing is left of what was said of the other rule"
+    assert RULES["edge.silu"].quantized is None, "nothing is left of what was said of the other rule"
     assert main(["--decompose-for-kernels", str(path)]) == 0
     said = capsys.readouterr().out
     assert "edge.sigmoid" in said

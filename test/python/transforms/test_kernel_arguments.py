@@ -7,7 +7,7 @@ import torch
 
 from xir.dialects import edge
 from xir.dialects.edge import EdgeOp
-from xir.transforms.pte.lower_to_pte import kernel_arguments
+from xir.transforms.pte._kernel_calls import kernel_arguments
 
 # ExecuTorch registers these itself, and the last is xir's; torch does not know them.
 FOREIGN = ("executorch_prim::", "quantized_decomposed::", "xir::")

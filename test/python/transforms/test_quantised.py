@@ -26,8 +26,10 @@ from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.evaluate import run_module
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
-from xir.transforms.xnnpack.legalizations import QUANTIZED, Quantized
+from xir.transforms.xnnpack.legalizations import RULES, Quantized
 from xir.transforms.xnnpack.legalizations.samples import samples_of
+
+QUANTIZED = {name: info.quantized for name, info in RULES.items() if info.quantized is not None}
 
 MAX_CHAIN = 10
 """The most nodes that XNNPACK makes one table of."""

@@ -18,7 +18,7 @@ from xir.transforms.analysis.refusal import REFUSALS, Refusal
 from xir.transforms.analysis.static_tensor import NOT_STATIC
 from xir.transforms.registry import PASSES
 from xir.transforms.xnnpack.known_faults.fault import COMPUTED_WRONG
-from xir.transforms.xnnpack.legalizations import REFUSES, RULES
+from xir.transforms.xnnpack.legalizations import RULES
 from xir.transforms.xnnpack.legalizations.expansion import expansion
 from xir.transforms.xnnpack.select.partition_xnnpack import PartitionXnnpackPass
 
@@ -63,11 +63,12 @@ def test_the_example_is_refused_for_that_reason(refusal: Refusal) -> None:
     assert any(re.search(".*".join(map(re.escape, refusal.literals)), reason) for reason in reasons), reasons
 
 
-@pytest.mark.parametrize("name", sorted(name for name, rule in RULES.items() if rule is not expansion))
+@pytest.mark.parametrize("name", sorted(name for name, info in RULES.items() if info.build is not expansion))
 def test_a_rule_declares_its_refusals(name: str) -> None:
-    reachable = reachable_refusals(RULES[name])
-    assert set(REFUSES[name]) <= set(reachable)
-    missing = set(reachable) - set(REFUSES[name]) - GUARDED
+    reachable = reachable_refusals(RULES[name].build)
+    declared = set(RULES[name].refuses)
+    assert declared <= set(reachable)
+    missing = set(reachable) - declared - GUARDED
     assert not missing, f"the rule of {name} does not declare {[each.text for each in missing]}: @rule(refuses=...)"
 
 

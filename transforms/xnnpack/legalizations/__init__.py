@@ -19,29 +19,17 @@ from xir.transforms.xnnpack.legalizations import (
 )
 from xir.transforms.xnnpack.legalizations.expansion import lower
 from xir.transforms.xnnpack.legalizations.rule import (
-    EMPTY,
-    OVERRIDES,
-    QUANTIZED,
-    REFUSES,
-    REMAINDERS,
     RULES,
-    SYMBOLIC,
     NodeBuilder,
     Quantized,
-    Rule,
+    RuleInfo,
 )
 
 __all__ = [
-    "EMPTY",
-    "OVERRIDES",
-    "QUANTIZED",
-    "REFUSES",
-    "REMAINDERS",
     "RULES",
-    "SYMBOLIC",
     "NodeBuilder",
     "Quantized",
-    "Rule",
+    "RuleInfo",
     "activation",
     "borders",
     "composites",

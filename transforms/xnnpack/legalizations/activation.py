@@ -99,7 +99,7 @@ def gelu(op: edge.GeluOp, b: NodeBuilder) -> SSAValue:
     value = op.self
     if op.approximate == "none":
         return b.unary("gelu", value)
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return b.unary("approxgelu", value)
     around = integers_around(value, op.results[0], b.ctx)
     if around is not None and around[1].scale > MANY * GELU_FORMS_DIFFER:

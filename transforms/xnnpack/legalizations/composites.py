@@ -1,7 +1,7 @@
 """Composites that XNNPACK computes as the ops that they mean, and how they take part in static quantisation.
 
 One that is not here is tried all the same, in floating point; those with a rule beside their decomposition say why
-(`OVERRIDES`).
+(`RuleInfo.overrides`).
 """
 
 from xir.dialects import edge

@@ -18,6 +18,7 @@ from xir.transforms.xnnpack.legalizations.rule import (
     NodeBuilder,
     Quantized,
     Rule,
+    RuleInfo,
     register_rule,
     rule,
 )
@@ -69,11 +70,13 @@ for row in UNARY:
     names = [name for name in row.edge if name not in ("edge.sin", "edge.cos")]
     # A number in quantised form is a float: what works on bits has no part in it.
     table = Quantized.TABLE if row.elements != "integer" else None
-    register_rule(unary_rule(row.kind), names, quantized=table, overrides=ONE_NODE)
+    for name in names:
+        register_rule(name, RuleInfo(unary_rule(row.kind), table, overrides=ONE_NODE))
 for row in BINARY:
     names = [name for name in row.edge if name not in ("edge.maximum", "edge.minimum")]
     operands = Quantized.OPERANDS if row.quantized else None
-    register_rule(binary_rule(row.kind), names, quantized=operands, overrides=ONE_NODE)
+    for name in names:
+        register_rule(name, RuleInfo(binary_rule(row.kind), operands, overrides=ONE_NODE))
 
 
 @rule(refuses=(NAN_OPERAND,))
@@ -204,7 +207,7 @@ def cosh(op: edge.CoshOp, b: NodeBuilder) -> SSAValue:
 def sign(op: edge.SignOp, b: NodeBuilder) -> SSAValue:
     """−1, 0 or 1."""
     value = b.promoted(op.self)
-    return b.unary("sign", value) if b.target == "xir" else lifted(b, value, -1.0, 1.0)
+    return b.unary("sign", value) if b.has_xir_nodes else lifted(b, value, -1.0, 1.0)
 
 
 @rule()

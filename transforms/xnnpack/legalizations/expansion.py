@@ -24,14 +24,11 @@ from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.edge.decompositions import Expansion, expanded
 from xir.transforms.xnnpack.legalizations.rule import (
-    EMPTY,
-    REMAINDERS,
     RULES,
-    SYMBOLIC,
     NodeBuilder,
     Quantized,
     Replacement,
-    Rule,
+    RuleInfo,
     register_rule,
 )
 
@@ -55,29 +52,31 @@ EMPTY_OPERAND = Refusal("an operand has no elements", example=call("edge.mm", se
 
 def by_expansion(*op_classes: type[edge.EdgeOp], quantized: Quantized | None = None) -> None:
     """Say how composites that XNNPACK computes as the ops that they mean take part in static quantisation."""
-    register_rule(expansion, [op_class.name for op_class in op_classes], quantized=quantized)
+    for op_class in op_classes:
+        register_rule(op_class.name, RuleInfo(expansion, quantized))
 
 
 def lower(op: edge.EdgeOp, b: NodeBuilder) -> Sequence[SSAValue]:
     """Build an op; the values that replace its results. RefusalError if no rule takes it, or a part of it."""
-    values = expansion(op, b) if op.name in REMAINDERS else None
-    if values is None and (rule := RULES.get(op.name)) is not None:
-        values = by_rule(rule, op, b)
+    info = RULES.get(op.name)
+    values = expansion(op, b) if info is not None and info.remainder else None
+    if values is None and info is not None:
+        values = by_rule(info, op, b)
     if values is None and (values := expansion(op, b)) is None:
         raise NO_RULE() if op is b.place else NO_RULE_FOR_PART(part=op.operator_name)
     return [values] if isinstance(values, SSAValue) else values
 
 
-def by_rule(rule: Rule, op: edge.EdgeOp, b: NodeBuilder) -> Replacement:
+def by_rule(info: RuleInfo, op: edge.EdgeOp, b: NodeBuilder) -> Replacement:
     """What an op's rule builds."""
-    if rule is not expansion:
-        if op.symbols and op.name not in SYMBOLIC:
+    if info.build is not expansion:
+        if op.symbols and not info.symbolic:
             raise SIZE_AT_RUN_TIME()
-        if op.name not in EMPTY and any(0 in shape_of(value) for value in op.tensor_operands):
+        if not info.empty and any(0 in shape_of(value) for value in op.tensor_operands):
             raise EMPTY_OPERAND()
     outer, b.op = b.op, op
     try:
-        return rule(op, b)
+        return info.build(op, b)
     finally:
         b.op = outer
 

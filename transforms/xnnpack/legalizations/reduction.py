@@ -129,7 +129,7 @@ def mean_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: 
         return image_mean(b, value, keepdim=keepdim)
     if is_dot(b, value, dims):
         return mean_by_dot(b, value, dims, keepdim=keepdim)
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return reduce(b, "mean", value, dims, keepdim=keepdim)
     if (mean := mean_of_matrices(b, value, dims)) is not None:
         return mean if keepdim else b.reshape(mean, kept_shape(shape, dims, keepdim=False))
@@ -307,7 +307,7 @@ def max_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     shape = b.shape(value)
     if is_single(b, value, dims):
         return b.reshape(value, kept_shape(shape, dims, keepdim))
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return reduce(b, "max", value, dims, keepdim=keepdim)
     if len(shape) == 4 and min(dims) > 1 and any(isinstance(shape[d], SymbolicSize) for d in dims):
         image = b.transpose(value, NCHW_TO_NHWC)
@@ -355,7 +355,7 @@ def min_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
     """The smallest element over `dims`: without a node, what is largest of the negatives."""
     if is_single(b, value, dims):
         return b.reshape(value, kept_shape(b.shape(value), dims, keepdim))
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return reduce(b, "min", value, dims, keepdim=keepdim)
     return b.unary("negate", max_over(b, b.unary("negate", value), dims, keepdim=keepdim))
 
@@ -385,7 +385,7 @@ def sum_over(b: NodeBuilder, value: SSAValue, dims: Sequence[int], *, keepdim: b
         return b.reshape(value, kept_shape(b.shape(value), dims, keepdim))
     if is_dot(b, value, dims):
         return dot(b, value, dims, 1.0, keepdim=keepdim)
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return reduce(b, "sum", value, dims, keepdim=keepdim)
     if (sums := product_with_ones(b, value, dims, keepdim=keepdim)) is not None:
         return sums

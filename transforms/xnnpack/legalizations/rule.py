@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -39,6 +40,7 @@ from xir.ir.annotations import UNASKED
 from xir.ir.constants import constant_array, dense_of_storage
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
+from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.calls import Call, call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import (
@@ -124,9 +126,11 @@ NHWC_TO_NCHW = (0, 3, 1, 2)
 class NodeBuilder:
     """Collects the ops that a rule builds, each with the location of the op it comes from."""
 
-    def __init__(self, ctx: XirContext, target: str, op: edge.EdgeOp, donors: Donors):
+    def __init__(self, ctx: XirContext, target: Target, op: edge.EdgeOp, donors: Donors):
         self.ctx = ctx
         self.target = target
+        self.has_xir_nodes = TARGETS[target].xir_nodes
+        """Whether the target's runtime has nodes that stock ExecuTorch lacks."""
         self.op = op
         """The op whose rule builds: one of the program, or a part of it (`expansion.py`)."""
         self.place = op
@@ -165,7 +169,7 @@ class NodeBuilder:
 
     def insert(self, op: OpT) -> OpT:
         """Add `op` behind the ops built so far; RefusalError if the target's runtime has no such node."""
-        if self.target == "executorch" and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
+        if not self.has_xir_nodes and isinstance(op, xnnpack.NodeOp) and op.member().is_xir_only:
             op.erase()
             raise ONLY_IN_XIR()
         op.location = self.location
@@ -381,35 +385,34 @@ Replacement = SSAValue | Sequence[SSAValue] | None
 """What replaces the results of an op; None of an override: this call is what its decomposition says."""
 
 Rule = Callable[[Any, NodeBuilder], Replacement]
-"""A rule as the tables have it, which no longer say of which op class it is."""
-
-RULES: dict[str, Rule] = {}
-"""Edge op name -> its rule."""
+"""A rule as the registry has it, which no longer says of which op class it is."""
 
 
-SYMBOLIC: set[str] = set()
-"""The edge ops whose rules take sizes among the arguments that only the run time knows."""
+@dataclass(frozen=True)
+class RuleInfo:
+    """How one edge op becomes nodes, and what its rule says of itself; `rule` explains the parts."""
 
-EMPTY: set[str] = set()
-"""The edge ops whose rules take tensors without elements."""
+    build: Rule
+    quantized: Quantized | None = None
+    """How the op takes part in static quantisation; None: it stays in floating point."""
+    symbolic: bool = False
+    """Whether it takes sizes among the arguments that only the run time knows."""
+    empty: bool = False
+    """Whether it takes tensors without elements."""
+    refuses: tuple[Refusal, ...] = ()
+    """The reasons for which it refuses a call, but those that any node may have."""
+    samples: list[Call] = field(default_factory=list[Call])
+    """Calls that it takes; `samples.py` adds those of xir's own rules."""
+    overrides: str | None = None
+    """Why the op has a rule of its own, if it has a decomposition, which is its meaning for kernels."""
+    remainder: bool = False
+    """Whether it takes the calls that the op's decomposition leaves."""
+    replaces: bool = False
+    """Whether it has taken another's place: of two that want to, neither should win by its order."""
 
-QUANTIZED: dict[str, Quantized] = {}
-"""Edge op name -> how it takes part in static quantisation; ops that stay in floating point have no entry."""
 
-SAMPLES: dict[str, list[Call]] = {}
-"""Edge op name -> calls that its rule takes; `samples.py` adds those of xir's own rules."""
-
-REPLACED: set[str] = set()
-"""The edge ops whose rules have taken the place of others: of two that want to, neither should win by its order."""
-
-REMAINDERS: set[str] = set()
-"""The composites whose rules take the calls that their decompositions leave."""
-
-OVERRIDES: dict[str, str] = {}
-"""Edge op name -> why it has a rule of its own, if it has a decomposition, which is its meaning for kernels."""
-
-REFUSES: dict[str, tuple[Refusal, ...]] = {}
-"""Edge op name -> the reasons for which its rule refuses a call, but those that any node may have."""
+RULES: dict[str, RuleInfo] = {}
+"""Edge op name -> what is known of its rule."""
 
 
 def rule(
@@ -441,54 +444,27 @@ def rule(
     def register(
         function: Callable[[EdgeOpT, NodeBuilder], Replacement],
     ) -> Callable[[EdgeOpT, NodeBuilder], Replacement]:
-        ops = [op_class.name for op_class in edge.op_classes(function)]
-        for name in ops if replaces else ():
-            _forget(name)
-        register_rule(function, ops, quantized=quantized, overrides=overrides)
-        for name in ops:
-            if symbolic:
-                SYMBOLIC.add(name)
-            if empty:
-                EMPTY.add(name)
-            if remainder:
-                REMAINDERS.add(name)
-            REFUSES[name] = tuple(refuses)
-        for sample in samples:
-            SAMPLES.setdefault(sample.name, []).append(sample)
+        for name in [op_class.name for op_class in edge.op_classes(function)]:
+            own = [sample for sample in samples if sample.name == name]
+            info = RuleInfo(function, quantized, symbolic, empty, tuple(refuses), own, overrides, remainder, replaces)
+            register_rule(name, info)
         return function
 
     return register
 
 
-def register_rule(
-    function: Rule, names: Sequence[str], *, quantized: Quantized | None = None, overrides: str | None = None
-) -> None:
-    """Register a rule for the edge ops of these names: one of many that a table makes. See `rule`."""
-    for name in names:
-        if name not in edge.OPS:
-            raise ValueError(f"{name} is not an edge op")
-        if name in RULES:
-            raise ValueError(f"{name} has a rule already; @rule(replaces=True) takes its place")
-        RULES[name] = function
-        if quantized is not None:
-            QUANTIZED[name] = quantized
-        if overrides is not None:
-            OVERRIDES[name] = overrides
-        REFUSES[name] = ()
-
-
-def _forget(name: str) -> None:
-    """Take back what is registered of an op. ValueError if nothing is, or if it has taken a rule's place itself."""
-    if name not in RULES:
+def register_rule(name: str, info: RuleInfo) -> None:
+    """Register the rule of the edge op of this name. ValueError if its place is taken, or it is to take another's."""
+    if name not in edge.OPS:
+        raise ValueError(f"{name} is not an edge op")
+    known = RULES.get(name)
+    if not info.replaces and known is not None:
+        raise ValueError(f"{name} has a rule already; @rule(replaces=True) takes its place")
+    if info.replaces and known is None:
         raise ValueError(f"{name} has no rule that another could replace")
-    if name in REPLACED:
+    if known is not None and known.replaces:
         raise ValueError(f"the rule of {name} has been replaced already")
-    REPLACED.add(name)
-    for table in (RULES, QUANTIZED, SAMPLES, OVERRIDES, REFUSES):
-        table.pop(name, None)
-    SYMBOLIC.discard(name)
-    EMPTY.discard(name)
-    REMAINDERS.discard(name)
+    RULES[name] = info
 
 
 def bounds(low: float | None, high: float | None) -> dict[str, Attribute]:

@@ -11,7 +11,7 @@ import math
 from xdsl.dialects.builtin import f16, f32, i32
 
 from xir.transforms.analysis.calls import Call, call, call_by_schema, constant, numbers, tensor
-from xir.transforms.xnnpack.legalizations.rule import SAMPLES as SAMPLES
+from xir.transforms.xnnpack.legalizations.rule import RULES
 
 CALLS = (
     # Arithmetic.
@@ -325,9 +325,10 @@ CALLS = (
 )
 
 for each in CALLS:
-    SAMPLES.setdefault(each.name, []).append(each)
+    RULES[each.name].samples.append(each)
 
 
 def samples_of(name: str) -> list[Call]:
     """Calls of an edge op that its rule takes; ValueError if there is none, and the schema alone does not make one."""
-    return SAMPLES.get(name) or [call_by_schema(name)]
+    info = RULES.get(name)
+    return (info and info.samples) or [call_by_schema(name)]

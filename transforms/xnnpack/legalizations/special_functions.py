@@ -204,7 +204,7 @@ def round_(op: edge.RoundOp, b: NodeBuilder) -> SSAValue:
     positive numbers on that side of 0, negative ones on the other. What is larger is whole.
     """
     value = argument(b, op.self)
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return returned(op, b, b.unary("bankers_rounding", value))
     number = b.scalar(WHOLE, value)
     above = b.binary("subtract", b.binary("add", value, number, WHOLE, 2 * WHOLE), number)
@@ -223,7 +223,7 @@ def remainder(op: edge.RemainderScalarOp | edge.FmodScalarOp, b: NodeBuilder) ->
     are less themselves.
     """
     value, divisor = argument(b, op.self), in_fp32(op.other)
-    if b.target == "xir" and op.name == "edge.fmod.Scalar" and divisor != 0:
+    if b.has_xir_nodes and op.name == "edge.fmod.Scalar" and divisor != 0:
         return returned(op, b, b.binary("modulus", value, b.scalar(divisor, value)))
     if not is_power_of_2(divisor):
         raise INEXACT_DIVISOR(divisor=divisor)
@@ -295,7 +295,7 @@ def by_logarithm(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
 
     XNNPACK's e^NaN is 0, which a negative number does not have for a power: so the logarithm less itself is added.
     """
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return b.binary("pow", value, b.scalar(exponent, value))
     logarithm = b.unary("log", value)
     number = finite(b, logarithm)
@@ -335,7 +335,7 @@ def pow_tensor(op: edge.PowTensorTensorOp, b: NodeBuilder) -> SSAValue:
     for all others. Stock ExecuTorch has no node for it.
     """
     refuse_integers(op)
-    if b.target == "xir":
+    if b.has_xir_nodes:
         return returned(op, b, b.binary("pow", argument(b, op.self), argument(b, op.exponent)))
     base, exponent = argument(b, op.self), finite(b, argument(b, op.exponent))
     logarithm = finite(b, b.unary("log", b.unary("abs", base)))

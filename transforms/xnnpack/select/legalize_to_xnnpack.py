@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.backend.interface import Request, Target
+from xir.backend.interface import Request
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
+from xir.ir.targets import Target
 from xir.transforms.delegate.forming.late_refusals import RefusingPass
 from xir.transforms.delegate.forming.legalize import legalize_regions
 from xir.transforms.xnnpack.backend import XnnpackBackend

@@ -8,12 +8,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.backend.interface import Request, Target
+from xir.backend.interface import Request
 from xir.dialects import edge
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.rewriting import erase_dead_ops
+from xir.ir.targets import Target
 from xir.transforms.delegate.forming.groups import form_groups, ops_along
 from xir.transforms.delegate.forming.late_refusals import DelegatingPass
 from xir.transforms.delegate.forming.legalize import replace_by_graph, say_notes
