@@ -49,8 +49,8 @@ from xir.ir.walking import only_block
 from xir.transforms.analysis.dim_annotations import argument_attributes, dim_orders, dynamic_names
 from xir.transforms.analysis.missing_kernels import MissingKernel
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.pte._arena import LARGEST_ARENA
 from xir.transforms.pte._buffers import InPlace, find_in_place, find_in_place_of_loop
+from xir.transforms.pte.memory.placing import LARGEST_ARENA
 
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
