@@ -224,8 +224,8 @@ PLANTED = [
     Planted(
         "arena larger",
         "counting",
-        r"arena forward 1: [\d,]+ → [\d,]+ \(\+\d+\.\d%\); most is alive at instruction \d+, aten::\w+\.out, "
-        r"net.py:\d+: [\d,]+ bytes of [a-z]+\d+\[[\dx]+\].*",
+        r"arena forward 1: [\d,]+ → [\d,]+ \(\+\d+\.\d%\); most is alive at instruction 0, XnnpackBackend, "
+        r"net.py:\d+: 4,096 bytes of f32\[1x64\] \(input 0\); .* and 1 more",
         plant=wide_alignment,
     ),
     Planted(
