@@ -79,6 +79,10 @@ bench-cost: build ## Models' latencies as the profile CPU (zen4) predicts them a
 bench-bands: build ## Memory against latency of MODELS (four of them) in bands of rows, in xir's runtime and in stock ExecuTorch
 	$(BIN)/python -m bench.bands $(if $(MODELS),$(MODELS))
 
+.PHONY: bench-arenas
+bench-arenas: build ## Arenas of MODELS (the zoo) beside their lower bounds; MEMORY_PLAN=exact asks a solver where they are above
+	$(BIN)/python -m bench.arenas $(if $(MEMORY_PLAN),--memory-plan $(MEMORY_PLAN)) $(MODELS)
+
 .PHONY: bench-attention
 bench-attention: build ## Time and memory of causal attention over 1,024 and 4,096 tokens, beside stock ExecuTorch's custom_sdpa
 	$(BIN)/python -m bench.attention

@@ -291,14 +291,20 @@ class EdgeProgram:
         numerics: NumericsChecker | None = None,
         recorder: Recorder | None = None,
         remarks: RemarkFilter | None = None,
+        memory_plan: Literal["greedy", "exact"] = "greedy",
+        solver_seconds: float = 10.0,
     ) -> ExecutorchProgram:
         """Lower to kernel and delegate calls, and plan memory.
 
         With `debug_info` the file has the source line, module and ATen op of each node and kernel call, for profiles
         and errors. This takes some tens of bytes a node, and contains the names of the model's source files. `remarks`
         selects further remarks of passes, besides kernels that ExecuTorch lacks.
+
+        `memory_plan` and `solver_seconds` are options of `plan-memory`: "exact" asks a solver where an arena may be too
+        large, which needs `xir[solver]`. ValueError for seconds that are no number above 0.
         """
-        passes = passes_of("emit")
+        given = {"memory_plan": memory_plan, "solver_seconds": solver_seconds}
+        passes = [_with_options(each, given) for each in passes_of("emit")]
         module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
         _add_constant_methods(module, self.constant_methods)
         return ExecutorchProgram(module, ctx, said, debug_info, (*self.passes, *_texts(passes)), self.remarks)

@@ -1,18 +1,22 @@
 """The report: which ops stay outside the delegates or in floating point, why, where they come from, what would help,
-and which ones are computed in another form."""
+which ones are computed in another form, and what the arenas are for."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
+from xir.arena_report import ArenaReport, arenas_of
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import find_file_location, format_location
 from xir.transforms.analysis.missing_kernels import MissingKernel
 from xir.transforms.delegate.forming.marks import NotDelegated
+from xir.transforms.pte.memory.remarks import SolvedArena
 from xir.transforms.xnnpack.analysis.composed import ComposedOp
 from xir.transforms.xnnpack.analysis.stays_float import StaysFloat
 
@@ -22,7 +26,7 @@ JSON_VERSION = 1
 IN_TABLES = (NotDelegated, StaysFloat, ComposedOp)
 """The remarks that a report has entries of."""
 
-SUMMED_UP = (*IN_TABLES, MissingKernel)
+SUMMED_UP = (*IN_TABLES, MissingKernel, SolvedArena)
 """Those that `xir-aot` sums up, and prints one by one only if it is asked to."""
 
 
@@ -50,11 +54,12 @@ Entries = tuple[tuple[Entry, int], ...]
 @dataclass(frozen=True)
 class Report:
     """The undelegated ops, the ops of a quantised program that stay in floating point inside delegates, and the
-    convolutions that several nodes compute together, with the form as the reason."""
+    convolutions that several nodes compute together, with the form as the reason; the arenas, if they were given."""
 
     entries: Entries
     floats: Entries = ()
     composed: Entries = ()
+    arenas: ArenaReport = field(default_factory=ArenaReport)
 
     @property
     def count(self) -> int:
@@ -83,6 +88,8 @@ class Report:
             lines += ["", "In floating point inside the delegate:", *_table(self.floats)]
         if self.composed:
             lines += ["", "Computed in another form:", *_table(self.composed)]
+        if self.arenas.arenas:
+            lines += ["", *self.arenas.lines()]
         return "\n".join(lines) + "\n"
 
     def brief(self, limit: int = 5) -> str:
@@ -107,6 +114,7 @@ class Report:
             "float_ops": _rows(self.floats),
             "composed": _total(self.composed),
             "composed_ops": _rows(self.composed),
+            "arenas": self.arenas.rows(),
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -147,8 +155,10 @@ def _rows(entries: Entries) -> list[dict[str, Any]]:
     ]
 
 
-def report_of(remarks: Iterable[Diagnostic]) -> Report:
-    """The report of a program's remarks (`EdgeProgram.remarks`)."""
+def report_of(remarks: Iterable[Diagnostic], program: ModuleOp | None = None) -> Report:
+    """The report of a program's remarks (`EdgeProgram.remarks`), and of its arenas (`ExecutorchProgram.module`), if
+    given; what a solver found out about those is in `ExecutorchProgram.remarks`."""
+    remarks = list(remarks)
     outside, floats, composed = Counter[Entry](), Counter[Entry](), Counter[Entry]()
     for remark in remarks:
         if isinstance(remark, NotDelegated):
@@ -157,7 +167,9 @@ def report_of(remarks: Iterable[Diagnostic]) -> Report:
             floats[_entry(remark, remark.op, remark.reason)] += 1
         elif isinstance(remark, ComposedOp):
             composed[_entry(remark, remark.op, f"as {remark.form}")] += 1
-    return Report(*(tuple(sorted(counted.items())) for counted in (outside, floats, composed)))
+    arenas = ArenaReport() if program is None else arenas_of(program, remarks)
+    outside_of, float_of, composed_of = (tuple(sorted(each.items())) for each in (outside, floats, composed))
+    return Report(outside_of, float_of, composed_of, arenas)
 
 
 def _entry(remark: Diagnostic, op: str, reason: str, hint: str | None = None, backend: str = "") -> Entry:

@@ -142,6 +142,9 @@ def packages_of(extras: set[str]) -> set[str]:
     return {name.lower().replace("-", "_").replace("ruamel.yaml", "ruamel") for name in names}
 
 
+SMALLEST = "from xir.transforms.pte.memory.exact import Lifetime, solve"
+
+
 @pytest.mark.parametrize(
     ("extras", "call"),
     [
@@ -151,13 +154,15 @@ def packages_of(extras: set[str]) -> set[str]:
             "from xir.tools.xir_aot import main; code = main(['--model_name', 'mv2', '--explore', 'p.html'])",
         ),
         ({"lsp"}, "import xir.lsp.server; code = 0"),
+        ({"solver"}, f"{SMALLEST}; code = solve([Lifetime(16, 0, 0)], [16], 16, 1.0).lower_bound - 16"),
         ({"llm"}, "from xir.llm.errors import required; required('tokenizers'), required('jinja2'); code = 0"),
     ],
 )
 def test_an_extra_suffices(extras: set[str], call: str, tmp_path: Path) -> None:
-    every = packages_of({"importer", "llm", "lsp", "executorch", "trained"})
+    every = packages_of({"importer", "llm", "lsp", "solver", "executorch", "trained"})
     torchs_own = {"jinja2", "pillow"}
-    others = every - packages_of(extras) - torchs_own | {"pandas", "flatbuffers", "scipy", "pytest", "lit"}
+    others = every - packages_of(extras) - torchs_own | {"flatbuffers", "scipy", "pytest", "lit"}
+    others |= set() if "solver" in extras else {"pandas"}  # which ortools brings
     program = f"import sys\nfor name in {sorted(others)}: sys.modules[name] = None\n{call}\nsys.exit(code)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -28,9 +28,9 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import Locatable
 from xir.ir.tensor_types import size_problem
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.pte._arena import LARGEST_ARENA
 from xir.transforms.pte._buffers import InPlace
 from xir.transforms.pte._plan import Plan
+from xir.transforms.pte.memory.placing import LARGEST_ARENA
 
 STORED_ZEROS = 4096
 """Bytes up to which a buffer of zeros is stored. Beyond, as for caches, the arena's own zeros are what it begins with:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xir.dialects import pte
 from xir.evaluate.trace import CALLS
 from xir.ir.context import XirContext
-from xir.transforms.pte.plan_memory import ALIGNMENT, ARENA, BUFFERS, OVER_READ
+from xir.transforms.pte.memory.arenas import ARENA, BUFFERS, OVER_READ, aligned
 
 
 def run_program(
@@ -60,7 +60,7 @@ def place_apart(module: ModuleOp) -> None:
         arena = ARENA if op.buffer is None else BUFFERS
         offset = extents[arena] if op.buffer is None else buffers.setdefault(op.buffer, extents[arena])
         if offset == extents[arena]:
-            extents[arena] += -(-op.nbytes // ALIGNMENT) * ALIGNMENT
+            extents[arena] += aligned(op.nbytes)
         op.allocation_info = pte.AllocationAttr(arena, offset)
     sizes = [0, extents[ARENA] + OVER_READ, *([extents[BUFFERS] + OVER_READ] if buffers else [])]
     for plan in plans:

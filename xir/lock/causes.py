@@ -7,23 +7,26 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from xir.dialects import pte
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import origins_of
 from xir.ir.remarks import Remark, RemarkFilter
 from xir.lock.comparison import Change
-from xir.lock.facts import Facts, line_of
+from xir.lock.facts import Facts, line_of, type_text
 from xir.lock.kinds import Key
 from xir.lock.layers import Layer
 from xir.lock.lock_file import Lock, key_text
 from xir.transforms.delegate.forming.marks import NotDelegated
+from xir.transforms.pte.memory.arenas import ARENA, BUFFERS
+from xir.transforms.pte.memory.bounds import Alive, arena_of
 from xir.transforms.xnnpack.analysis.composed import ComposedOp
 from xir.transforms.xnnpack.analysis.stays_float import StaysFloat
 
 REMARKS = RemarkFilter.of(missed=".*", failed=".*")
 """The remarks to ask passes for beside those that they make anyway: what they did not do, and why."""
 
-MOST_LAYERS = 3
-"""How many layers a sum is said to come from."""
+MOST_NAMED = 3
+"""How many layers or tensors a sum is said to come from."""
 
 _MISSING = {
     "accuracy": "nothing has measured it: give the same --metric",
@@ -54,6 +57,8 @@ class Causes:
             return self._with_lines(change.key)
         if kind == "delegates":
             return self._outside(change.key[1])
+        if kind == "arena":
+            return self._arena(change.key)
         if kind == "bytes":
             return self._added() or self._layers(None)
         if kind in _OF_LAYERS:
@@ -100,6 +105,27 @@ class Causes:
         ]
         return "; ".join(filter(None, (self._with_lines(key) for key in new[:1])))
 
+    def _arena(self, key: Key) -> str:
+        """Where most of an arena's bytes are alive, and which tensors those are; of state, the buffers that are new."""
+        if key[2] == str(BUFFERS):
+            new = [each for each, value in self.facts.values.items() if self._is_new(each, value, "state")]
+            named = ", ".join(f"{each[1]} ({self.facts.values[each]})" for each in new[:MOST_NAMED])
+            return f"by {named}{_more(new)}" if new else ""
+        plan = next((op for op in self.facts.places.get(key, ()) if isinstance(op, pte.ExecutionPlanOp)), None)
+        arena = None if plan is None or key[2] != str(ARENA) else arena_of(plan)
+        if arena is None:
+            return ""
+        line = "" if arena.at_peak is None else line_of(arena.at_peak)
+        where = ", ".join(filter(None, [f"instruction {arena.instruction}", arena.calls, line]))
+        alive = arena.alive
+        shown = "; ".join(map(_alive_text, alive[:MOST_NAMED]))
+        peak = f"most is alive at {where}: {shown}{_more(alive)}"
+        return "; ".join(filter(None, [peak, self._passes()]))
+
+    def _is_new(self, key: Key, value: str, kind: str) -> bool:
+        """Whether a fact of some kind is another than the lock's."""
+        return key[0] == kind and value != self.lock.values.get(key)
+
     def _added(self) -> str:
         """Which pass has made weights larger, for forms of layers that the lock lacks."""
         if not any(
@@ -122,10 +148,21 @@ class Causes:
             if key[0] == "layer" and method in (None, key[1]) and value != self.lock.values.get(key)
         ]
         changed.sort(key=lambda key: (-Layer.parse(self.facts.values[key]).multiply_adds, key))
-        names = [f"{key_text(key[2:])} ({self.facts.values[key]})" for key in changed[:MOST_LAYERS]]
-        rest = len(changed) - len(names)
-        layers = ("by " + ", ".join(names) + (f" and {rest} more" if rest else "")) if names else ""
+        names = [f"{key_text(key[2:])} ({self.facts.values[key]})" for key in changed[:MOST_NAMED]]
+        layers = f"by {', '.join(names)}{_more(changed)}" if names else ""
         return "; ".join(filter(None, [layers, self._passes()]))
+
+
+def _alive_text(each: Alive) -> str:
+    """A tensor that is alive: its bytes, its type, and what or where it is."""
+    what = ", ".join(filter(None, [each.role, line_of(each.location)]))
+    return f"{each.nbytes:,} bytes of {type_text(each.tensor.value)}{f' ({what})' if what else ''}"
+
+
+def _more(found: Sequence[object]) -> str:
+    """How many are not named."""
+    rest = len(found) - MOST_NAMED
+    return f" and {rest} more" if rest > 0 else ""
 
 
 def _options(value: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from xir.cost_report import nodes_cost, peak_of
@@ -59,7 +59,7 @@ def program_facts(program: ExecutorchProgram, profile: CostProfile | None) -> Fa
         values["pass", name] = ", ".join([str(len(options)), *dict.fromkeys(filter(None, options))])
     for plan in ops_in(program.module, pte.ExecutionPlanOp):
         _add_signature(plan, values)
-        _add_memory(plan, values)
+        _add_memory(plan, values, places)
         _add_calls(plan, values, places)
         _add_delegates(plan, profile, values, places)
     return Facts(values, places)
@@ -104,10 +104,10 @@ def _add_signature(plan: pte.ExecutionPlanOp, values: dict[Key, str]) -> None:
     values["method", method] = f"{_counted(len(inputs), 'input')}, {_counted(len(outputs), 'output')}"
     sizes = [] if plan.input_sizes is None else [[text.data for text in each] for each in plan.input_sizes]
     for index, value in enumerate(inputs):
-        values["input", method, str(index)] = _type(value, sizes[index] if index < len(sizes) else [])
+        values["input", method, str(index)] = type_text(value, sizes[index] if index < len(sizes) else [])
     is_constant = not any(True for chain in plan.chains for _ in chain.instructions)
     for index, value in enumerate(outputs):
-        values["output", method, str(index)] = _constant(value) if is_constant else _type(value, [])
+        values["output", method, str(index)] = _constant(value) if is_constant else type_text(value)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -126,10 +126,10 @@ def _constant(value: SSAValue) -> str:
         case pte.StringOp() as op:
             return f"string {op.string_val.data!r}"
         case _:
-            return _type(value, [])
+            return type_text(value)
 
 
-def _type(value: SSAValue, sizes: Sequence[str]) -> str:
+def type_text(value: SSAValue, sizes: Sequence[str] = ()) -> str:
     """The type of a value: `f32[1x3x8x8]`, `f32[1..16x8]` where the first size is open, or an element's name alone."""
     op = value.owner
     if not isinstance(op, pte.TensorOp):
@@ -148,14 +148,15 @@ def _element(element: Attribute) -> str:
     return "bool" if isinstance(element, IntegerType) and element.width.data == 1 else str(element)
 
 
-def _add_memory(plan: pte.ExecutionPlanOp, values: dict[Key, str]) -> None:
+def _add_memory(plan: pte.ExecutionPlanOp, values: dict[Key, str], places: dict[Key, list[Operation]]) -> None:
     if plan.non_const_buffer_sizes is not None:
         for index, size in enumerate(plan.non_const_buffer_sizes.get_values()):
             if size:
-                values["arena", plan.sym_name.data, str(index)] = str(int(size))
+                key = ("arena", plan.sym_name.data, str(index))
+                values[key], places[key] = str(int(size)), [plan]
     for op in plan.values:
         if isinstance(op, pte.TensorOp) and op.buffer is not None:
-            values["state", op.buffer] = _type(op.value, [])
+            values["state", op.buffer] = type_text(op.value, [])
 
 
 def _add_calls(plan: pte.ExecutionPlanOp, values: dict[Key, str], places: dict[Key, list[Operation]]) -> None:
@@ -170,12 +171,12 @@ def _add_calls(plan: pte.ExecutionPlanOp, values: dict[Key, str], places: dict[K
             values[key] = ", ".join([str(len(calls)), *lines])
 
 
-def line_of(op: Operation) -> str:
-    """The line of the model that an op comes from, `net.py:7`; nothing if that is unknown.
+def line_of(op: Operation | LocationAttr) -> str:
+    """The line of the model that an op or a location comes from, `net.py:7`; nothing if that is unknown.
 
     A file outside of the current folder goes by its name alone: where it lies is a matter of the machine.
     """
-    found = find_file_location(op.location)
+    found = find_file_location(op if isinstance(op, LocationAttr) else op.location)
     if found is None:
         return ""
     path = shown_path(found.filename.data)

@@ -20,7 +20,15 @@ from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
 from xir.tools.aot.quantization import quantize_program
-from xir.tools.aot.results import forms_chosen, latency, print_results, refuse_missing_kernels, summary, who_runs_it
+from xir.tools.aot.results import (
+    arenas_found,
+    forms_chosen,
+    latency,
+    print_results,
+    refuse_missing_kernels,
+    summary,
+    who_runs_it,
+)
 from xir.tools.aot.source import load
 from xir.tools.aot.tuning import tuned
 from xir.tools.command_line import UsageError
@@ -102,7 +110,12 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             recorder = None if exploration is None else exploration.recorder
             edge = _lower(program, partitioners, numerics, recorder, wanted, options.max_size)
             executorch = edge.to_executorch(
-                debug_info=not options.strip_debug, numerics=numerics, recorder=recorder, remarks=wanted
+                debug_info=not options.strip_debug,
+                numerics=numerics,
+                recorder=recorder,
+                remarks=wanted,
+                memory_plan=options.memory_plan,
+                solver_seconds=10.0 if options.solver_seconds is None else options.solver_seconds,
             )
         if options.only_stock_kernels:
             refuse_missing_kernels(executorch)
@@ -140,6 +153,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     lines = [] if measured is None else [measured]
     if options.delegate:
         lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
+    if options.memory_plan == "exact" and not options.report:
+        lines += arenas_found(executorch)
     lines += [f"{path}: {fact}" for fact in facts if fact]
     lines += [] if kept is None else kept.lines()
     print_results(options, edge, executorch, lines, quality, remarks)

@@ -293,7 +293,8 @@ def test_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(FACTORY, encoding="utf-8")
     assert main(["--model", "mine.py:double", "--delegate", "--report", "--report-json", "out/report.json"]) == 0
     out, err = capsys.readouterr()
-    *_, head, row, empty, last = out.splitlines()
+    head, row, empty, arena, *_, last = out.splitlines()
+    assert arena.startswith("forward: arena: ")
     assert head == "1 × no rule lowers it to XNNPACK"
     assert row.split()[:2] == ["1", "edge.cumsum"]
     assert row.endswith("mine.py:6")
@@ -369,7 +370,9 @@ def test_wrong_dynamic_shapes(
 def test_report_for_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model_name", "linear", "--delegate", "--report", "--report-json", "-"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == {
+    document = json.loads(out)
+    assert [arena["bytes"] for arena in document.pop("arenas")] == [96]
+    assert document == {
         "version": 1,
         "outside": 0,
         "ops": [],

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from xir.transforms.pte import _arena
-from xir.transforms.pte._arena import Lifetime, extent, living_together, place, place_by_size, place_by_time
+from xir.transforms.pte.memory import placing
+from xir.transforms.pte.memory.placing import Lifetime, extent, living_together, place, place_by_size, place_by_time
 
 
 def lifetimes(count: int, longest: int, seed: int = 0) -> list[Lifetime]:
@@ -72,7 +72,7 @@ def steps(work: Callable[[], object]) -> int:
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal lines
         lines += event == "line"
-        return trace if frame.f_code.co_filename == _arena.__file__ else None
+        return trace if frame.f_code.co_filename == placing.__file__ else None
 
     before = sys.gettrace()
     sys.settrace(trace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,8 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="print each undelegated op, and each float op of a quantised delegate, by reason and source line",
+        help="print each undelegated op, and each float op of a quantised delegate, by reason and source line; and the "
+        "arena of each method, how small it could be, and which tensors it is for",
     )
     parser.add_argument(
         "--report-json", metavar="FILE", help="write the report as JSON; - prints only the JSON to standard output"
@@ -110,6 +112,20 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
         "--weights-apart",
         action="store_true",
         help="write the weights to a .ptd file next to the .pte file, with the same name; runtimes need both",
+    )
+    parser.add_argument(
+        "--memory-plan",
+        choices=("greedy", "exact"),
+        default="greedy",
+        help="exact: ask a solver for the smallest arena where the plan is above its lower bound, and print what it "
+        "found; needs xir[solver] (default: greedy)",
+    )
+    parser.add_argument(
+        "--solver-seconds",
+        metavar="S",
+        type=float,
+        help="with --memory-plan exact: how long the solver may search, in steps that take a second or so: every run "
+        "gives the same plan (default: 10)",
     )
     parser.add_argument(
         "--passes",
@@ -319,6 +335,11 @@ def parse_arguments(arguments: Sequence[str], *, delegate: bool = True) -> argpa
     if options.cost_report and _profiles(options) != 1:
         known = ", ".join(("native", *shipped()))
         raise UsageError(f"--cost-report predicts for one processor: --cpu {known}, or a .toml file of xir-tune")
+    if options.solver_seconds is not None:
+        if options.memory_plan != "exact":
+            raise UsageError("--solver-seconds limits the solver of --memory-plan exact: give that as well")
+        if not 0 < options.solver_seconds < math.inf:
+            raise UsageError(f"--solver-seconds takes a number above 0, got {options.solver_seconds:g}")
     _check_tuning(options)
     _check_quantization(options)
     return options

@@ -33,7 +33,7 @@ def print_results(
     """
     from xir.report import report_of
 
-    report = report_of(edge.remarks)
+    report = report_of([*edge.remarks, *executorch.remarks], executorch.module)
     print_remarks(options, [*edge.remarks, *executorch.remarks], remarks)
     if options.report_json and options.report_json != "-":
         write(Path(options.report_json), lambda file: file.write(report.json().encode("utf-8")))
@@ -56,6 +56,13 @@ def print_results(
         last_lines = [*quality.metric_lines(), *last_lines]
     for line in last_lines:
         print(line, file=text)
+
+
+def arenas_found(program: ExecutorchProgram) -> list[str]:
+    """A line for each arena: its bytes, and how few there could be."""
+    from xir.arena_report import arenas_of, summary
+
+    return [summary(arena) for arena in arenas_of(program.module, program.remarks).arenas]
 
 
 def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:

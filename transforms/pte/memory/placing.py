@@ -148,3 +148,22 @@ class Gaps:
         del self.starts[end]
         del self.by_size[bisect_left(self.by_size, (end - start, start))]
         return end
+
+
+def check_apart(lifetimes: Sequence[Lifetime], offsets: Sequence[int]) -> None:
+    """ValueError where tensors that live together share bytes, or one lies where no arena is."""
+    taken: list[tuple[int, int]] = []
+    for index, starts in events(lifetimes):
+        offset, size = offsets[index], lifetimes[index].size
+        if not 0 <= offset <= LARGEST_ARENA - size:
+            raise ValueError(f"tensor {index} cannot lie at {offset}")
+        if size == 0:
+            continue
+        at = bisect_left(taken, (offset, offset + size))
+        if not starts:
+            del taken[at]
+            continue
+        for start, end in taken[max(at - 1, 0) : at + 1]:
+            if start < offset + size and offset < end:
+                raise ValueError(f"tensor {index} shares bytes with one that lives at the same time")
+        taken.insert(at, (offset, offset + size))
