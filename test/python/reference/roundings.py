@@ -115,7 +115,7 @@ def decompositions() -> dict[Any, Any]:
 
 SUMS_INSIDE = (
     *("gelu", "silu", "mish", "softplus", "log_sigmoid_forward"),
-    *("_log_softmax", "native_layer_norm", "native_group_norm"),
+    *("_log_softmax", "native_layer_norm", "native_group_norm", "grid_sampler_2d"),
 )
 """Operators whose results are off by more than their operands' roundings where sums inside them cancel: a mean is a
 rounding off, which a sum of what it is taken from counts as often as there are elements; the sum of a log-softmax is

@@ -37,5 +37,5 @@ def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: tor
     """Σ x1ᵢ·weightₒᵢⱼ·x2ⱼ + biasₒ."""
     outputs, first, second = weight.shape
     rows = aten.linear(x1, weight.permute(0, 2, 1).reshape(outputs * second, first))
-    product = (rows.reshape(*x1.shape[:-1], outputs, second) * x2.unsqueeze(-2)).sum([-1])
+    product = (rows.reshape(*x1.shape[:-1], outputs, second) * x2.unsqueeze(-2)).sum([-1], dtype=x1.dtype)
     return product if bias is None else product + bias

@@ -7,7 +7,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..dtypes import is_open
@@ -127,15 +129,28 @@ def upsample_trilinear3d(
 
 
 def _resized_axis(
-    resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None, dtype: torch.dtype
-) -> torch.Tensor:
-    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear. Computed in fp64 for fp64, else
-    in fp32, and rounded."""
-    computed = torch.float64 if dtype == torch.float64 else torch.float32
+    resize: Resize, size: int, wanted: int, align_corners: bool, scale: float | None, *, wide: bool = False
+) -> NDArray[Any]:
+    """What resizing makes of each of `size` unit vectors, [wanted, size]: it is linear. In fp64 if `wide`, or fp32."""
     with _disable_current_modes():
-        units = torch.eye(size, dtype=computed)[None, None]
-        matrix = resize(units, [wanted, size], align_corners, scale, None)[0, 0].numpy()
-    return torch.from_numpy(matrix).to(dtype)
+        units = torch.eye(size, dtype=torch.float64 if wide else torch.float32)[None, None]
+        return resize(units, [wanted, size], align_corners, scale, None)[0, 0].numpy()
+
+
+def _by_integers(
+    resize: Resize, self: torch.Tensor, output_size: Sequence[int], align_corners: bool, scales: Sequence[float | None]
+) -> torch.Tensor:
+    """An image of bytes as ATen resizes it: each axis by weights of 16 bits, the width first, rounded to bytes between
+    (`HelperInterpBase::_compute_index_ranges_int16_weights`, aten/src/ATen/native/cpu/UpSampleKernel.cpp)."""
+    value = self.to(torch.int32)
+    for size, wanted, scale in reversed(list(zip(self.shape[-2:], output_size, scales, strict=True))):
+        matrix = _resized_axis(resize, int(size), int(wanted), align_corners, scale, wide=True)
+        largest = float(matrix.max(initial=0))
+        bits = next((bits for bits in range(22) if int(0.5 + largest * 2 ** (bits + 1)) >= 2**15), 22)
+        weights = np.trunc(matrix * 2**bits + np.where(matrix < 0, -0.5, 0.5)).astype(np.int32)
+        sums = aten.linear(value, torch.from_numpy(weights)) + (1 << bits >> 1)
+        value = aten.bitwise_right_shift(sums, bits).clamp(0, 255).transpose(-1, -2)
+    return value.to(torch.uint8)
 
 
 def _by_matrices(
@@ -149,8 +164,12 @@ def _by_matrices(
     height, width = self.shape[-2:]
     if any(map(is_open, (height, width, *output_size))):
         return resize(self, output_size, align_corners, *scales)
+    if self.dtype == torch.uint8:
+        return _by_integers(resize, self, output_size, align_corners, scales)
     down, across = (
-        _resized_axis(resize, int(size), int(wanted), align_corners, scale, self.dtype)
+        torch.from_numpy(
+            _resized_axis(resize, int(size), int(wanted), align_corners, scale, wide=self.dtype == torch.float64)
+        ).to(self.dtype)
         for size, wanted, scale in zip((height, width), output_size, scales, strict=True)
     )
     result = aten.linear(self, across)
