@@ -24,7 +24,7 @@ class Resized(nn.Module):
 
 @pytest.mark.parametrize(
     ("mode", "antialias", "align_corners"),
-    itertools.product(("bilinear", "bicubic"), (False, True), (False, True)),
+    [*itertools.product(("bilinear", "bicubic"), (False, True), (False, True))],
 )
 def test_images_of_bytes(mode: str, antialias: bool, align_corners: bool) -> None:
     for size, channels in itertools.product(((4, 5), (16, 11), (7, 9)), (1, 3, 5)):
