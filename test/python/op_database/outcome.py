@@ -64,8 +64,8 @@ class Kind(StrEnum):
 
 
 MEANING = {
-    Kind.DELEGATE: "right, all of it in one delegate; of samples in one program, all of them",
-    Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute; of samples in one program, some of them",
+    Kind.DELEGATE: "right, all of it in one delegate; of samples in one program, all",
+    Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute; of samples in one program, some",
     Kind.TORCH: "right, with kernels that torch lends the Python runtime, for some of the samples in one program",
     Kind.EDGE: "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
     "[XNNPACK's edges](../rationale/lowering.md#xnnpacks-edge-cases-are-kept)",
