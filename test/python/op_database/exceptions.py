@@ -95,7 +95,7 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         name="norms of a negative order",
-        operators=("linalg.norm", "linalg.vector_norm", "norm"),
+        operators=("linalg.norm", "norm"),
         types=WIDE,
         ways=("limit",),
         reason="they are made of such reciprocals: in a delegate the largest numbers do not count",
