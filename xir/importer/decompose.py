@@ -33,6 +33,9 @@ from .dtypes import is_dynamic, is_open
 from .open_sizes import open_sizes
 from .source import node_location
 
+LOGGER = logging.getLogger(__name__)
+"""Says where a decomposition of xir's own raises, for which torch's own then stands in without a word."""
+
 
 def row_of(target: Any) -> type[edge.EdgeOp] | None:
     """The edge op of an operator, if it has a row."""
@@ -226,7 +229,7 @@ def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: l
     graph = None
     if in_python is None or target in OWN or not _any_dynamic(inputs):
         try:
-            graph = _traced(calling(_rule_of(target) or target), inputs)
+            graph = _traced(calling(_rule_of(target) or target), inputs, own=target in OWN)
         except ClosedSizeError:
             if in_python is None:
                 raise
@@ -244,13 +247,15 @@ def _any_dynamic(inputs: list[Node]) -> bool:
     return any(is_dynamic(node.meta.get("val")) for node in inputs)
 
 
-def _traced(call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
+def _traced(call: Callable[..., Any], inputs: list[Node], *, own: bool = False) -> GraphModule | None:
     try:
         with torch.no_grad(), _silently(), _without_mkldnn(), _fake_mode(inputs), open_sizes(inputs):
             return make_fx(call, decomposition_table=_table())(*(node.meta["val"] for node in inputs))
     except _ShapeEnvGuardError as error:
         raise ClosedSizeError(str(error).rpartition(": ")[2]) from error
-    except Exception:  # whatever a decomposition raises: the operator then stays as it is
+    except Exception as error:  # whatever a decomposition raises: the operator then stays as it is, or is torch's own
+        if own:
+            LOGGER.debug("a decomposition of xir's own raised %s: %s", type(error).__name__, error)
         return None
 
 

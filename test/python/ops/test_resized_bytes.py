@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +17,12 @@ from xir.runtime import Runtime
 class Resized(nn.Module):
     def __init__(self, size: tuple[int, int], mode: str, antialias: bool, align_corners: bool):
         super().__init__()
-        self.options = {"size": size, "mode": mode, "antialias": antialias, "align_corners": align_corners}
+        self.options: dict[str, Any] = {
+            "size": size,
+            "mode": mode,
+            "antialias": antialias,
+            "align_corners": align_corners,
+        }
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.interpolate(x, **self.options)

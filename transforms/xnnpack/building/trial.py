@@ -17,6 +17,7 @@ from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.symbolic_size import UndecidedSizeError
+from xir.ir.targets import Target
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.refusal import Refusal, RefusalError
@@ -57,7 +58,7 @@ class XnnpackTrial(Trial):
 
     def __init__(self, ctx: XirContext, request: Request):
         self.ctx = ctx
-        self.target = request.target
+        self.target: Target = request.target
         self.checker = XnnpackChecker(ctx) if request.check else None
         self.verdicts: dict[Hashable, str | None] = {}
         self.numbers = ctx.attribute_numbers
