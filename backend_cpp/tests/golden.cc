@@ -53,8 +53,8 @@ std::unique_ptr<graph::XNNGraphT> FirstGraph(const Blob& file, const program::Pr
   return graph::UnPackXNNGraph(blob.data() + offset);
 }
 
-// The graph's flatbuffer behind an XH00 header.
-Blob PackGraph(const graph::XNNGraphT& graph) {
+// The graph's flatbuffer behind an XH00 header, before its constants.
+Blob PackGraph(const graph::XNNGraphT& graph, const Blob& constants) {
   const Blob flatbuffer = FlatbufferOf(graph);
   const size_t data_offset = RoundUp(kHeaderSize + flatbuffer.size(), 16);
   Blob blob(kHeaderSize, 0);
@@ -63,8 +63,10 @@ Blob PackGraph(const graph::XNNGraphT& graph) {
   Write<uint32_t>(&blob, 10, kHeaderSize);
   Write<uint32_t>(&blob, 14, static_cast<uint32_t>(flatbuffer.size()));
   Write<uint32_t>(&blob, 18, static_cast<uint32_t>(data_offset));
+  Write<uint64_t>(&blob, 22, constants.size());
   blob.insert(blob.end(), flatbuffer.begin(), flatbuffer.end());
   blob.resize(data_offset, 0);
+  blob.insert(blob.end(), constants.begin(), constants.end());
   return blob;
 }
 
@@ -117,7 +119,8 @@ Blob WithSecondMethod(const Blob& file) {
   });
 }
 
-Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit) {
+Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit,
+               const Blob& constants) {
   return EditProgram(file, [&](program::ProgramT* program) {
     const auto graph = FirstGraph(file, *program);
     edit(graph.get());
@@ -125,7 +128,7 @@ Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& e
     where.location = program::DataLocation::Inline;
     where.index = static_cast<uint32_t>(program->backend_delegate_data.size());
     auto data = std::make_unique<program::BackendDelegateInlineDataT>();
-    data->data = PackGraph(*graph);
+    data->data = PackGraph(*graph, constants);
     program->backend_delegate_data.push_back(std::move(data));
   });
 }

@@ -25,8 +25,10 @@ Blob EditProgram(const Blob& file, const std::function<void(program::ProgramT*)>
 // The program with its method once more, under the name "second".
 Blob WithSecondMethod(const Blob& file);
 
-// The program with the graph of its first delegate changed. The graph moves into the flatbuffer.
-Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);
+// The program with the graph of its first delegate changed. The graph moves into the flatbuffer,
+// with `constants` behind it, which have no names.
+Blob EditGraph(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit,
+               const Blob& constants = {});
 
 // The flatbuffer of that graph alone, changed.
 Blob GraphOf(const Blob& file, const std::function<void(graph::XNNGraphT*)>& edit);

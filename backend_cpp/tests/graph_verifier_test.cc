@@ -1,6 +1,8 @@
 // One thing broken at a time in a valid XNNPACK graph; each is refused before XNNPACK sees it.
 
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "golden.h"
 #include "testing.h"
@@ -224,6 +226,15 @@ XIR_TEST(graph_quantisation_refused) {
       "0 scales for");
   ExpectRefused(
       "stock_q8.pte", [&](XNNGraphT* g) { channels(g)->scale_buffer_idx = 999; }, "scales 999");
+  const auto odd_scales = [&](XNNGraphT* g) {
+    auto odd = std::make_unique<graph::ConstantDataOffsetT>();
+    odd->offset = 1;
+    odd->size = 4096;
+    channels(g)->scale_buffer_idx = static_cast<uint32_t>(g->constant_data.size());
+    g->constant_data.push_back(std::move(odd));
+  };
+  EXPECT_ERROR(LoadForward(EditGraph(ReadGolden("stock_q8.pte"), odd_scales, Blob(4097))),
+               "its scales are not aligned");
   ExpectRefused(
       "stock_qd8.pte",
       [](XNNGraphT* g) {
