@@ -49,7 +49,7 @@ std::vector<Origin> DebugInfo::OfHandle(uint32_t handle, WorkBudget* budget) con
     const std::string_view file = Text(origin->file()), module = Text(origin->module_()),
                            op = Text(origin->op()), name = Text(origin->name());
     const uint64_t size = file.size() + module.size() + op.size() + name.size();
-    if (!budget->Charge(sizeof(Origin) + size).ok()) return {};
+    if (!budget->Charge(sizeof(Origin) + kTextCost * size).ok()) return {};
     origins.push_back({std::string(file), origin->line(), std::string(module), std::string(op),
                        std::string(name)});
   }

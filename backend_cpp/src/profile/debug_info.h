@@ -17,6 +17,9 @@ namespace xir {
 class DebugInfo {
  public:
   static constexpr uint32_t kNoHandle = 65535;  // ExecuTorch's mark of a node without one
+  // What a byte of text costs: it is copied, and read again for the table, the trace and the
+  // ETDump.
+  static constexpr uint64_t kTextCost = 4;
 
   DebugInfo() = default;
   // Copies the data. Without data, or if it is damaged, nothing is known.

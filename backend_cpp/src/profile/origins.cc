@@ -36,7 +36,8 @@ std::vector<Origin> Origins::OfInstruction(size_t index) {
   // As in Python, the last one is the innermost.
   const program::Frame* frame = items->Get(items->size() - 1);
   const int32_t line = frame->lineno();
-  if (!budget_.Charge(sizeof(Origin) + View(frame->filename()).size()).ok()) return origins;
+  const uint64_t size = View(frame->filename()).size();
+  if (!budget_.Charge(sizeof(Origin) + DebugInfo::kTextCost * size).ok()) return origins;
   origins.push_back({std::string(View(frame->filename())),
                      line > 0 ? static_cast<uint32_t>(line) : 0, "", "", ""});
   return origins;
