@@ -66,6 +66,7 @@ from xir.dialects.pte.values import (
     TensorListOp,
     TensorOp,
     ValueOp,
+    named_values,
 )
 
 Pte = Dialect(
@@ -151,6 +152,7 @@ __all__ = [
     "ValueOp",
     "YieldOp",
     "element_size",
+    "named_values",
     "scalar_code",
     "scalar_type",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import ClassVar, Self
 
@@ -382,3 +382,11 @@ VALUE_OPS: tuple[type[ValueOp], ...] = (
     OptionalTensorListOp,
 )
 """One op for each member of `KernelTypes`."""
+
+
+def named_values(operands: Iterable[SSAValue]) -> Iterator[SSAValue]:
+    """The values that an instruction names, those in lists included."""
+    for value in operands:
+        yield value
+        if isinstance(value.owner, TensorListOp | OptionalTensorListOp):
+            yield from value.owner.items

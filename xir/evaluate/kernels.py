@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -40,7 +40,7 @@ def overwriting(plan: pte.ExecutionPlanOp) -> Operation | None:
     places: list[Operation] = [plan, *instructions, plan]
     steps: list[list[SSAValue]] = [
         list(plan.signature.inputs),
-        *(list(_named(op.operands)) for op in instructions),
+        *(list(pte.named_values(op.operands)) for op in instructions),
         list(plan.signature.outputs),
     ]
     last = {value: number for number, step in enumerate(steps) for value in step}
@@ -58,13 +58,6 @@ def overwriting(plan: pte.ExecutionPlanOp) -> Operation | None:
                 alive[op] = arena, start, end
         alive = {op: place for op, place in alive.items() if last[op.value] > number}
     return None
-
-
-def _named(operands: Sequence[SSAValue]) -> Iterator[SSAValue]:
-    for value in operands:
-        yield value
-        if isinstance(value.owner, pte.TensorListOp | pte.OptionalTensorListOp):
-            yield from value.owner.items
 
 
 @dataclass(frozen=True)

@@ -702,3 +702,23 @@ def test_files_that_are_no_pt2(tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, path)
     with pytest.raises(DiagnosticError, match=r"cannot load this \.pt2 file"):
         import_pt2(path, XirContext())
+
+
+def test_an_own_decomposition_that_raises_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """torch's own stands in, which need not compute what ATen's kernel does."""
+
+    class Product(torch.nn.Module):
+        def forward(self, x: Tensor, matrix: Tensor, vector: Tensor) -> Tensor:
+            return torch.addmv(x, matrix, vector)
+
+    def raises(*args: object, **kwargs: object) -> None:
+        raise ValueError("planted")
+
+    monkeypatch.setattr(decompose, "_rule_of", lambda target: raises)
+    caplog.set_level("DEBUG", decompose.__name__)
+    import_exported_program(
+        torch.export.export(Product(), (torch.ones(2), torch.ones(2, 3), torch.ones(3))), XirContext()
+    )
+    assert "a decomposition of xir's own raised ValueError: planted" in caplog.text

@@ -18,7 +18,7 @@ from xir.dialects import pte
 from xir.ir.array_attributes import ints
 from xir.ir.location import find_file_location
 from xir.transforms.pte.memory.arenas import ARENA, aligned
-from xir.transforms.pte.memory.lifetimes import lifetimes_of, named
+from xir.transforms.pte.memory.lifetimes import lifetimes_of
 from xir.transforms.pte.memory.placing import Lifetime, events, extent
 
 
@@ -109,7 +109,7 @@ class Arena:
         roles |= {value: f"input {index}" for index, value in enumerate(signature.inputs)}
         first: dict[SSAValue, pte.InstructionOp] = {}
         for op in self.instructions:
-            for value in named(op.operands):
+            for value in pte.named_values(op.operands):
                 first.setdefault(value, op)
         found: list[Alive] = []
         for tensor in _placed(self.plan):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -19,7 +19,7 @@ def lifetimes_of(plan: pte.ExecutionPlanOp) -> dict[SSAValue, tuple[int, int]]:
     end = len(instructions)
     lifetimes: dict[SSAValue, tuple[int, int]] = dict.fromkeys(plan.signature.inputs, (0, 0))
     for number, op in enumerate(instructions):
-        for value in named(op.operands):
+        for value in pte.named_values(op.operands):
             first, _ = lifetimes.get(value, (number, number))
             lifetimes[value] = (first, number)
     for value in plan.signature.outputs:
@@ -47,17 +47,9 @@ def _writes(op: pte.InstructionOp, value: SSAValue, counts: Mapping[str, int]) -
     match op:
         case pte.KernelCallOp():
             # The out tensors come last, and once more as what the kernel returns.
-            return value in named(op.args[-1:]) and value not in named(op.args[:-2])
+            return value in pte.named_values(op.args[-1:]) and value not in pte.named_values(op.args[:-2])
         case pte.DelegateCallOp():
             count = counts.get(op.delegate.root_reference.data)
             return count is not None and value not in op.args[:count]
         case _:
             return False
-
-
-def named(operands: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """The values that an instruction names, those in lists included."""
-    for value in operands:
-        yield value
-        if isinstance(value.owner, pte.TensorListOp | pte.OptionalTensorListOp):
-            yield from value.owner.items
