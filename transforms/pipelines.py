@@ -31,7 +31,9 @@ PIPELINES: dict[str, Pipeline] = {
         "fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims",
         "Rewrites edge ops into forms that XNNPACK's rules accept, since a rule sees one op at a time.",
     ),
-    "select": Pipeline("partition-xnnpack", "Decides which ops XNNPACK computes, and builds their nodes."),
+    "select": Pipeline(
+        "drop-softmax-guards,partition-xnnpack", "Decides which ops XNNPACK computes, and builds their nodes."
+    ),
     "optimize": Pipeline(
         "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
         "skip-masked-keys,fold-width-stride",

@@ -25,6 +25,7 @@ from xir.dialects.pte.instructions import (
     MoveOp,
 )
 from xir.dialects.pte.program import (
+    DEBUG_INFO_KEY,
     SEGMENT_ALIGNMENT,
     ChainOp,
     DelegateOp,
@@ -104,6 +105,7 @@ Pte = Dialect(
 )
 
 __all__ = [
+    "DEBUG_INFO_KEY",
     "INSTRUCTION_OPS",
     "SEGMENT_ALIGNMENT",
     "VALUE_OPS",

@@ -45,6 +45,9 @@ from xir.dialects.pte.values import BoolOp, DoubleOp, IntOp, StringOp, TensorOp,
 
 OpT = TypeVar("OpT", bound=Operation)
 
+DEBUG_INFO_KEY = "xir.debug"
+"""The named data with xir's debug information (`xir/schema/debug.fbs`)."""
+
 SEGMENT_ALIGNMENT = 128
 """What ExecuTorch aligns segments to unless told otherwise."""
 

@@ -20,7 +20,7 @@ from xir.transforms.pte._plan_values import PlanValues
 _MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 """c10/core/MemoryFormat.h"""
 
-_TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
+TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 """What a factory function takes to describe its result. Out variants lack all four: their out tensor says it."""
 
 
@@ -55,8 +55,8 @@ def call_kernel(op: EdgeOp, values: PlanValues) -> None:
 def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:
     """The names of an operator's arguments that its kernel takes, in order. `out_kernel` is its out variant, if any."""
     names = [argument.name for argument in schema.arguments]
-    if out_kernel is not None and _TENSOR_OPTIONS.issubset(names):
-        return [name for name in names if name not in _TENSOR_OPTIONS]
+    if out_kernel is not None and TENSOR_OPTIONS.issubset(names):
+        return [name for name in names if name not in TENSOR_OPTIONS]
     return names
 
 

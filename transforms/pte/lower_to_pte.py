@@ -70,18 +70,28 @@ class LowerToPtePass(XirPass):
     numerics: ClassVar[Numerics] = Numerics.KERNELS
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """One plan for each public function, in order; the functions are gone afterwards."""
+        """One plan for each public function, in the module's order, in which programs keep theirs; the functions are
+        gone afterwards."""
         methods = methods_of(op)
-        if not methods:
+        programs = [other for other in op.body.ops if isinstance(other, pte.ProgramOp)]
+        if not methods and not programs:
             raise DiagnosticError(op, "there is no function to lower")
         for other in op.body.ops:
-            if not isinstance(other, FuncOp):
+            if not isinstance(other, FuncOp | pte.ProgramOp):
                 raise DiagnosticError(other, f"'{other.name}' has no place in a program")
-        plans = [execution_plan(method, ctx) for method in methods]
-        for function in list(op.body.ops):
-            function.detach()
-            function.erase()
-        op.body.block.add_op(pte.ProgramOp.build(regions=[Region(Block(plans))]))
+        plans = {method: execution_plan(method, ctx) for method in methods}
+        properties = dict(programs[0].properties) if programs else {}
+        program = pte.ProgramOp.build(properties=properties, regions=[Region(Block())])
+        for other in list(op.body.ops):
+            if isinstance(other, pte.ProgramOp):
+                for part in list(other.body.ops):
+                    part.detach()
+                    program.body.block.add_op(part)
+            elif other in plans:
+                program.body.block.add_op(plans[other])
+            other.detach()
+            other.erase()
+        op.body.block.add_op(program)
 
 
 def execution_plan(func: FuncOp, ctx: XirContext) -> pte.ExecutionPlanOp:

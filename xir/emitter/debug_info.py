@@ -18,9 +18,6 @@ from xir.emitter.fbs import load_schema
 from xir.ir.attribute_numbers import AttributeNumbers
 from xir.ir.location import Origin, origins_of
 
-DEBUG_INFO_KEY = "xir.debug"
-"""The name of the data."""
-
 NO_HANDLE = 65535
 """The debug handle of a node that has none."""
 

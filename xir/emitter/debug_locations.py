@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, DenseIntOrFPElementsAttr, IntegerAttr, LocationAttr, ModuleOp
 
-from xir.dialects.pte import ExecutionPlanOp, InstructionOp, ProgramOp
+from xir.dialects.pte import DEBUG_INFO_KEY, ExecutionPlanOp, InstructionOp, ProgramOp
 from xir.emitter.codec import Tree, decode
-from xir.emitter.debug_info import DEBUG_INFO_KEY
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext

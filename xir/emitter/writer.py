@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from xir.backend.registry import backend_named
 from xir.dialects.pte import (
+    DEBUG_INFO_KEY,
     ChainOp,
     CompileSpecAttr,
     DelegateCallOp,
@@ -30,7 +31,7 @@ from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
 from xir.emitter.data import Data, constant_data
 from xir.emitter.data_file import DataFile
-from xir.emitter.debug_info import DEBUG_INFO_KEY, DebugInfoWriter
+from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_tree

@@ -16,7 +16,7 @@ from xir.cost_report import nodes_cost, peak_of
 from xir.dialects import pte, xnnpack
 from xir.emitter import emit
 from xir.emitter.codec import Buffer
-from xir.emitter.debug_info import DEBUG_INFO_KEY, shown_path
+from xir.emitter.debug_info import shown_path
 from xir.ir.location import find_file_location, origins_of
 from xir.ir.walking import ops_in
 from xir.lock.kinds import Key
@@ -42,7 +42,7 @@ def facts_of(
 ) -> Facts:
     """The facts of a program, and of its file; with `weights_apart` of the two that it is."""
     # What a file that was read brings along is written again either way.
-    own = sum(_data_bytes(op) for op in ops_in(program.module, pte.NamedDataOp) if op.key.data == DEBUG_INFO_KEY)
+    own = sum(_data_bytes(op) for op in ops_in(program.module, pte.NamedDataOp) if op.key.data == pte.DEBUG_INFO_KEY)
     stripped = _file_bytes(program, False, weights_apart)
     written = _file_bytes(program, True, weights_apart) if program.debug_info else stripped
     found = program_facts(program, profile)

@@ -14,12 +14,12 @@ from reference.runtimes import load_stock
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 
 import xir
-from xir.dialects.pte import InstructionOp
+from xir.dialects.pte import DEBUG_INFO_KEY, InstructionOp
 from xir.dialects.xnnpack import NodeOp
 from xir.emitter import emit, read
 from xir.emitter.codec import Tree, decode
 from xir.emitter.container import read_container
-from xir.emitter.debug_info import DEBUG_INFO_KEY, NO_HANDLE, DebugInfoWriter, shown_path
+from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter, shown_path
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.location import (

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i64
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import ConstantLike
 
 from xir.backend.interface import Taken, Trial
 from xir.dialects import edge
+from xir.dialects.delegate import GraphOp
 from xir.ir.annotations import BACKEND, LOOKED_THROUGH, NODES, ONLY_MOVES, ORIGINS, REASON, TAKEN_BACK
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Severity
@@ -123,6 +125,8 @@ def try_ops(
     looked_through: list[edge.EdgeOp] = []
     sizes: dict[Operation, str] = {}
     for op in list(block.ops):
+        if isinstance(op, GraphOp) and op.BACKEND == backend and op not in marks.backends:
+            marks.taken[op], marks.backends[op] = reopened(op), backend
         if not isinstance(op, edge.EdgeOp) or op in marks.backends or op in marks.along:
             continue
         if computes_sizes(op):
@@ -144,6 +148,14 @@ def try_ops(
         marks.taken = {op: marks.taken[op] for op in block.ops if op in marks.taken}
         along = {op: along[op] for op in block.ops if op in along}
     marks.along = along
+
+
+def reopened(graph: GraphOp) -> Taken:
+    """The ops of a graph that there is already, as if its backend had built them: so other ops can join it."""
+    inside: dict[SSAValue, SSAValue] = dict(zip(graph.block.args, graph.operands, strict=True))
+    built = [op.clone(inside) for op in graph.block.ops if op is not graph.block.last_op]
+    nodes = sum(not op.has_trait(ConstantLike) for op in built)
+    return Taken(nodes, built=built, values=[inside[value] for value in graph.block_outputs])
 
 
 def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], marks: Marks, refuse: Refuse) -> None:

@@ -1,0 +1,1 @@
+"""From an execution plan back to a function."""

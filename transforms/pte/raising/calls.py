@@ -1,0 +1,123 @@
+"""The edge op that a kernel's call stands for: `lower-to-pte`'s table, read the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from xir.dialects import edge, pte
+from xir.transforms.pte._kernel_calls import TENSOR_OPTIONS, kernel_arguments
+from xir.transforms.pte.raising.arguments import argument_of
+from xir.transforms.pte.raising.memory import Memory
+from xir.transforms.pte.raising.refusal import NotRaisedError
+
+COPIES = frozenset({"dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out"})
+"""ExecuTorch's copies into another order of memory and another type: (self, non_blocking, dim_order, out)."""
+VIEW = "executorch_prim::et_view.default"
+"""ExecuTorch's view: (self, sizes, out)."""
+ASSIGN = "aten::copy_"
+"""What buffers are written by: (self, source, non_blocking)."""
+
+Add = Callable[[Operation], None]
+
+
+def raise_call(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
+    """Add the op that computes what a kernel writes. NotRaisedError for a kernel that no edge op is known for, and for
+    arguments that the op does not take."""
+    kernel = call.kernel.data
+    if kernel in COPIES:
+        target = _tensor(call.args[-1], call)
+        memory.write(target, _converted(memory.read(_tensor(call.args[0], call), call), target, add, call))
+    elif kernel == VIEW:
+        target = _tensor(call.args[-1], call)
+        view = edge.ViewOp(self=memory.read(_tensor(call.args[0], call), call), size=target.shape)
+        _add(view, add, call)
+        memory.write(target, view.results[0])
+    elif kernel == ASSIGN:
+        target = _tensor(call.args[0], call)
+        source = memory.read(_tensor(call.args[1], call), call)
+        if source.type != target.tensor_type:
+            raise NotRaisedError(call, "it copies a tensor of another type or shape")
+        memory.write(target, source)
+    else:
+        _raise_op(call, memory, add)
+
+
+def _raise_op(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
+    known = _ops_by_kernel(len(edge.OPS)).get(call.kernel.data)
+    if known is None:
+        raise NotRaisedError(call, f"no op of the edge dialect is known for {call.kernel.data}")
+    schema = known.row.schema
+    is_out = call.kernel.data != schema.qualified_name and call.kernel.data != known.row.in_place
+    names = kernel_arguments(schema, known.row.out if is_out else None)
+    given, behind = call.args[: len(names)], call.args[len(names) :]
+    if len(given) < len(names):
+        raise NotRaisedError(call, f"{call.kernel.data} takes {len(names)} arguments")
+    results = _results(schema, behind, call)
+    by_name = {**schema.tensors, **schema.values}
+    arguments = {
+        name: argument_of(by_name[name], value, memory, call) for name, value in zip(names, given, strict=True)
+    }
+    if TENSOR_OPTIONS.issubset(by_name):
+        arguments["dtype"] = results[0].tensor_type.element_type
+    try:
+        op = known.build_from(arguments, [each.tensor_type for each in results], call.location)
+    except ValueError as error:
+        raise NotRaisedError(call, str(error)) from None
+    _add(op, add, call)
+    for tensor, result in zip(results, op.results, strict=True):
+        memory.write(tensor, result)
+
+
+def _add(op: edge.EdgeOp, add: Add, call: pte.KernelCallOp) -> None:
+    op.location = call.location
+    try:
+        op.verify()
+    except VerifyException as error:
+        op.erase()
+        raise NotRaisedError(call, f"{call.kernel.data}: {error}") from None
+    add(op)
+
+
+def _converted(value: SSAValue, target: pte.TensorOp, add: Add, call: pte.KernelCallOp) -> SSAValue:
+    """A value in the type of a tensor: its order of memory is no matter of a function."""
+    if value.type == target.tensor_type:
+        return value
+    op = edge.ToCopyOp(self=value, dtype=target.tensor_type.element_type)
+    _add(op, add, call)
+    return op.results[0]
+
+
+def _results(schema: edge.Schema, behind: Sequence[SSAValue], call: pte.KernelCallOp) -> list[pte.TensorOp]:
+    """The tensors that a kernel writes, which stand behind its arguments, and are returned once more."""
+    if schema.returns and schema.returns[0].type.is_list:
+        items = behind[0].owner if behind else None
+        written = list(items.items) if isinstance(items, pte.TensorListOp) else []
+    else:
+        written = list(behind[: len(schema.returns)])
+    if not written or len(written) < len(schema.returns):
+        raise NotRaisedError(call, f"{call.kernel.data} has no tensors for its results")
+    return [_tensor(value, call) for value in written]
+
+
+def _tensor(value: SSAValue, call: Operation) -> pte.TensorOp:
+    if not isinstance(value.owner, pte.TensorOp):
+        raise NotRaisedError(call, "it computes a number")
+    if value.owner.shape_dynamism.value.data:
+        raise NotRaisedError(call, "the sizes of a tensor are open")
+    return value.owner
+
+
+@cache
+def _ops_by_kernel(count: int) -> dict[str, type[edge.EdgeOp]]:
+    """Op classes by the kernels that compute them. `count` is that of the rows, which plugins add to."""
+    found: dict[str, type[edge.EdgeOp]] = {}
+    for op in edge.OPS.values():
+        found[op.row.schema.qualified_name] = op
+        for kernel in (op.row.out, op.row.in_place):
+            if kernel is not None:
+                found[kernel] = op
+    return found

@@ -1,0 +1,161 @@
+"""What the memory of a plan holds at each instruction, as values of a function.
+
+A plan names places, a function names values. Tensors whose lifetimes do not overlap share bytes of an arena, so a tensor
+may be overwritten through another one, and a reshaped tensor may be a second name for the same bytes, without any
+instruction between them: ExecuTorch leaves such views out. Therefore bytes count here, not names: a tensor holds what was
+last written to exactly its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from xir.dialects import edge, pte
+from xir.ir.constants import dense_elements
+from xir.ir.location import Locatable
+from xir.transforms.pte.raising.refusal import NotRaisedError
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bytes of an arena."""
+
+    arena: int
+    start: int
+    end: int
+
+    @staticmethod
+    def of(tensor: pte.TensorOp) -> Place | None:
+        """Where a tensor lies; None for one that the caller hands in, a constant, and one without elements."""
+        allocation = tensor.allocation_info
+        if allocation is None or tensor.nbytes == 0:
+            return None
+        start = allocation.offset.data
+        return Place(allocation.memory_id.data, start, start + tensor.nbytes)
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether both have a byte in common."""
+        return self.arena == other.arena and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tensor that was written, and the value of the function that it holds, of the tensor's logical shape."""
+
+    tensor: pte.TensorOp
+    value: SSAValue
+
+
+class Memory:
+    """Follows the tensors of one plan. `add` appends an op to the function."""
+
+    def __init__(self, plan: pte.ExecutionPlanOp, add: Callable[[Operation], None]):
+        self._plan = plan
+        self._add = add
+        self._arenas: dict[Place, Held] = {}
+        self._apart: dict[pte.TensorOp, SSAValue] = {}
+        """What tensors hold that lie in no arena."""
+        self.buffers: dict[pte.TensorOp, edge.MutableBufferOp] = {}
+        """What is kept from one call to the next, by the first tensor of the plan that names it."""
+        for op in plan.values:
+            if isinstance(op, pte.TensorOp) and op.buffer is not None:
+                self._keep(op, op.buffer)
+
+    def write(self, tensor: pte.TensorOp, value: SSAValue) -> None:
+        """Let a tensor hold a value of its logical type."""
+        place = Place.of(tensor)
+        if place is None:
+            self._apart[tensor] = value
+            return
+        for other in [each for each in self._arenas if each.overlaps(place)]:
+            del self._arenas[other]
+        self._arenas[place] = Held(tensor, value)
+
+    def read(self, tensor: pte.TensorOp, where: Locatable) -> SSAValue:
+        """What a tensor holds; NotRaisedError if that is not one value of the function."""
+        if tensor.data is not None and tensor.buffer is None and tensor.allocation_info is None:
+            return self._constant(tensor)
+        place = Place.of(tensor)
+        if place is None:
+            if tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location.data != pte.SEGMENT:
+                raise NotRaisedError(where, "it reads a tensor whose contents are in another file")
+            if tensor not in self._apart:
+                raise NotRaisedError(where, "it reads a tensor that no instruction has written")
+            return self._apart[tensor]
+        if place not in self._arenas:
+            if any(each.overlaps(place) for each in self._arenas):
+                raise NotRaisedError(where, "it reads memory that another tensor has overwritten in part")
+            self._keep_unnamed(tensor, place, where)
+        held = self._arenas[place]
+        return held.value if held.tensor is tensor else self._seen_as(tensor, held, where)
+
+    def contents(self, tensor: pte.TensorOp) -> SSAValue:
+        """What the memory of a buffer holds."""
+        return self.read(tensor, tensor)
+
+    def _constant(self, tensor: pte.TensorOp) -> SSAValue:
+        if tensor not in self._apart:
+            assert isinstance(tensor.data, DenseIntOrFPElementsAttr | DenseResourceAttr)
+            op = edge.ConstantOp(tensor.data)
+            op.location = tensor.location
+            self._add(op)
+            self._apart[tensor] = permuted(op.result, restoring(tensor.order), self._add)
+        return self._apart[tensor]
+
+    def _seen_as(self, tensor: pte.TensorOp, held: Held, where: Locatable) -> SSAValue:
+        """The value under another tensor's name: the same bytes in another shape."""
+        if tensor.tensor_type.element_type != held.tensor.tensor_type.element_type:
+            raise NotRaisedError(where, "it reads the bytes of a tensor as another type")
+        if tensor.shape == held.tensor.shape and tensor.order == held.tensor.order:
+            return held.value
+        in_memory = permuted(held.value, held.tensor.order, self._add)
+        view = edge.ViewOp(self=in_memory, size=tensor.memory_shape, location=tensor.location)
+        self._add(view)
+        return permuted(view.results[0], restoring(tensor.order), self._add)
+
+    # State.
+
+    def _keep(self, tensor: pte.TensorOp, name: str) -> None:
+        """Begin a buffer, whose first contents are the file's, or zeros."""
+        place = Place.of(tensor)
+        if place is not None and place in self._arenas:
+            return  # another name of it
+        if tensor.order != tuple(range(len(tensor.order))):
+            raise NotRaisedError(tensor, "a mutable buffer's dimensions lie in another order in memory")
+        zero = bytes(pte.element_size(tensor.tensor_type.element_type))
+        initial = tensor.data if tensor.data is not None else dense_elements(tensor.tensor_type, zero)
+        op = edge.MutableBufferOp(name, initial, tensor.location)
+        self._add(op)
+        self.buffers[tensor] = op
+        self.write(tensor, op.result)
+
+    def _keep_unnamed(self, tensor: pte.TensorOp, place: Place, where: Locatable) -> None:
+        """What is read before it is written is what the last call left: a buffer, if nothing else uses the bytes.
+
+        ExecuTorch writes no names of buffers unless told to.
+        """
+        for other in self._plan.values:
+            if isinstance(other, pte.TensorOp) and (used := Place.of(other)) not in (None, place):
+                assert used is not None
+                if used.overlaps(place):
+                    raise NotRaisedError(where, "it reads memory that no instruction has written")
+        self._keep(tensor, f"{self._plan.sym_name.data}_buffer_{len(self.buffers)}")
+
+
+def permuted(value: SSAValue, dims: tuple[int, ...], add: Callable[[Operation], None]) -> SSAValue:
+    """A value with its dimensions in another order; itself where it is the same."""
+    assert isinstance(value.type, TensorType)
+    if dims == tuple(range(len(dims))):
+        return value
+    op = edge.PermuteOp(self=value, dims=dims)
+    add(op)
+    return op.results[0]
+
+
+def restoring(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation from the order of memory to a tensor's own."""
+    return tuple(order.index(dim) for dim in range(len(order)))
