@@ -54,6 +54,9 @@ PIPELINES: dict[str, Pipeline] = {
     "delegate": Pipeline(
         "simplify,prepare,select,optimize,schedule,finish", "Delegates to XNNPACK all ops that it can compute."
     ),
+    "remake": Pipeline(
+        "raise-from-pte,delegate,emit", "Compiles the program of a file once more, as far as it can be raised."
+    ),
     "emit": Pipeline(
         "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
         "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",

@@ -9,15 +9,16 @@ import dataclasses
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
 
+from xir.dialects.delegate import GraphOp
 from xir.dialects.edge import EdgeOp
 from xir.files import atomic_files, weights_path
 from xir.ir.cloning import clone_module
@@ -332,19 +333,33 @@ class ExecutorchProgram:
         self,
         partitioner: XnnpackPartitioner,
         *,
-        phases: str = "optimize,schedule,finish",
+        pipeline: str = "remake",
         remarks: RemarkFilter | None = None,
     ) -> ExecutorchProgram:
-        """Run the phases of `delegate` that rewrite XNNPACK's nodes on the program's existing delegates.
+        """Compile the program once more: its kernel calls and XNNPACK's delegates become ops again, and are delegated
+        together.
 
-        Other delegates and kernel calls stay as they are. Only `schedule` changes results, by the forms of convolutions
-        that it chooses, within the partitioner's `max_error`. `remarks` selects further remarks of passes. Raises
-        DiagnosticError for nodes that XNNPACK refuses.
+        A method that cannot be raised, such as one with open sizes, keeps its kernel calls, and a remark says why; its
+        delegates are optimised. Delegates of other backends stay as they are. `pipeline` may be phases of `delegate`
+        instead: "optimize,schedule,finish" rewrites delegates alone, and "optimize,finish" rounds as before.
+
+        `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses.
         """
-        passes = partitioner.passes_of(phases)
+        from xir.dialects.pte import DEBUG_INFO_KEY, NamedDataOp
+
+        if any(graph.properties.get("target") == StringAttr("xir") for graph in ops_in(self.module, GraphOp)):
+            partitioner = dataclasses.replace(partitioner, target="xir")
+        placed = _places_given(self.module)
+        passes = [_with_options(each, placed) for each in partitioner.passes_of(pipeline)]
         module, ctx, said = _transform(self.module, self.ctx, passes, None, None, remarks)
+        had_debug_info = any(op.key.data == DEBUG_INFO_KEY for op in ops_in(self.module, NamedDataOp))
         return dataclasses.replace(
-            self, module=module, ctx=ctx, remarks=(*self.remarks, *said), passes=(*self.passes, *_texts(passes))
+            self,
+            module=module,
+            ctx=ctx,
+            remarks=(*self.remarks, *said),
+            debug_info=self.debug_info or had_debug_info,
+            passes=(*self.passes, *_texts(passes)),
         )
 
     @property
@@ -425,6 +440,21 @@ class ExecutorchProgram:
             files = stack.enter_context(atomic_files(*paths))
             self.write_to_file(files[-1], files[0] if weights_apart else None)
         return kept
+
+
+def _places_given(module: ModuleOp) -> dict[str, bool]:
+    """Options of `plan-memory`: whether the plans of a file place their inputs and outputs, or callers do."""
+    from xir.dialects.pte import ExecutionPlanOp, TensorOp
+
+    def is_placed(values: Iterable[SSAValue]) -> bool:
+        tensors = [value.owner for value in values if isinstance(value.owner, TensorOp) and value.owner.data is None]
+        return not tensors or any(tensor.allocation_info is not None for tensor in tensors)
+
+    signatures = [plan.signature for plan in ops_in(module, ExecutionPlanOp)]
+    return {
+        "alloc_inputs": all(is_placed(each.inputs) for each in signatures),
+        "alloc_outputs": all(is_placed(each.outputs) for each in signatures),
+    }
 
 
 def _texts(passes: Sequence[XirPass]) -> Iterator[str]:

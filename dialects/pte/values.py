@@ -340,6 +340,11 @@ class TensorOp(ValueOp):
         return info.fully_qualified_name.data
 
     @property
+    def is_apart(self) -> bool:
+        """Whether the contents are in another file."""
+        return self.extra_tensor_info is not None and self.extra_tensor_info.location.data != SEGMENT
+
+    @property
     def nbytes(self) -> int:
         """The bytes that the tensor takes at its full shape."""
         return math.prod(self.shape) * element_size(self.tensor_type.element_type)

@@ -87,7 +87,7 @@ class LowerToPtePass(XirPass):
                 for part in list(other.body.ops):
                     part.detach()
                     program.body.block.add_op(part)
-            elif other in plans:
+            elif isinstance(other, FuncOp) and other in plans:
                 program.body.block.add_op(plans[other])
             other.detach()
             other.erase()

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, ModuleOp, NoneType, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    ModuleOp,
+    NoneType,
+    TensorType,
+    UnitAttr,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -288,10 +297,11 @@ def _replace(program: pte.ProgramOp, raised: Mapping[pte.ExecutionPlanOp, FuncOp
         if function is not None:
             runs.append(function)
             continue
-        if not runs or isinstance(runs[-1], FuncOp):
-            runs.append([])
         op.detach()
-        runs[-1].append(op)
+        if runs and isinstance(last := runs[-1], list):
+            last.append(op)
+        else:
+            runs.append([op])
     for run in runs:
         made = run if isinstance(run, FuncOp) else _program_like(program, run)
         module.insert_op_before(made, program)

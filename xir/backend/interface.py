@@ -74,6 +74,10 @@ class Trial(ABC):
         """
         return False
 
+    def joins(self, graph: GraphOp) -> bool:
+        """Whether a graph of the backend that the program has already may become part of a new one."""
+        return True
+
     def notes(self) -> Sequence[str]:
         """Notes for the user about the whole trial, such as that there was no library to ask."""
         return ()

@@ -19,7 +19,7 @@ from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import RefusalError
 from xir.transforms.delegate.forming.graph_checks import late_refusal
 from xir.transforms.delegate.forming.groups import ops_along
-from xir.transforms.delegate.forming.marks import Marks, function_blocks, name_of, try_ops
+from xir.transforms.delegate.forming.marks import Marks, function_blocks, name_of, reopen_graphs, try_ops
 
 
 def replace_by_graph(
@@ -101,6 +101,7 @@ def legalize_region(
     end.operands = [value for value, result in zip(end.values, region.outputs, strict=True) if result in results]
     erase_dead_ops(inner, edge.EdgeOp)
     marks, before = Marks(), len(refused)
+    reopen_graphs(inner, backend.name, trial, marks)
     try_ops(inner, backend.name, trial.take, trial.looks_through, marks, refused.__setitem__)
     if len(refused) > before:
         return

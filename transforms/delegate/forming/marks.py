@@ -106,7 +106,15 @@ def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: 
             raise COUNTED_OUT()
         return trial.take(op)
 
+    reopen_graphs(block, backend, trial, marks)
     try_ops(block, backend, take, trial.looks_through, marks, refuse)
+
+
+def reopen_graphs(block: Block, backend: str, trial: Trial, marks: Marks) -> None:
+    """Add to `marks` the graphs that a backend has already, so that other ops can join them."""
+    for op in block.ops:
+        if isinstance(op, GraphOp) and backend == op.BACKEND and op not in marks.backends and trial.joins(op):
+            marks.taken[op], marks.backends[op] = reopened(op), backend
 
 
 def try_ops(
@@ -125,8 +133,6 @@ def try_ops(
     looked_through: list[edge.EdgeOp] = []
     sizes: dict[Operation, str] = {}
     for op in list(block.ops):
-        if isinstance(op, GraphOp) and op.BACKEND == backend and op not in marks.backends:
-            marks.taken[op], marks.backends[op] = reopened(op), backend
         if not isinstance(op, edge.EdgeOp) or op in marks.backends or op in marks.along:
             continue
         if computes_sizes(op):
@@ -151,7 +157,7 @@ def try_ops(
 
 
 def reopened(graph: GraphOp) -> Taken:
-    """The ops of a graph that there is already, as if its backend had built them: so other ops can join it."""
+    """A graph's ops, as if its backend had built them now."""
     inside: dict[SSAValue, SSAValue] = dict(zip(graph.block.args, graph.operands, strict=True))
     built = [op.clone(inside) for op in graph.block.ops if op is not graph.block.last_op]
     nodes = sum(not op.has_trait(ConstantLike) for op in built)

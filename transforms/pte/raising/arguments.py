@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xir.dialects import edge, pte
-from xir.ir.location import Locatable
 from xdsl.ir import Operation, SSAValue
 
+from xir.dialects import edge, pte
+from xir.ir.location import Locatable
 from xir.transforms.pte.raising.memory import Memory
 from xir.transforms.pte.raising.refusal import NotRaisedError
 

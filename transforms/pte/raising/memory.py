@@ -1,17 +1,18 @@
 """What the memory of a plan holds at each instruction, as values of a function.
 
-A plan names places, a function names values. Tensors whose lifetimes do not overlap share bytes of an arena, so a tensor
-may be overwritten through another one, and a reshaped tensor may be a second name for the same bytes, without any
-instruction between them: ExecuTorch leaves such views out. Therefore bytes count here, not names: a tensor holds what was
-last written to exactly its bytes.
+A plan names places, a function names values. Tensors whose lifetimes do not overlap share bytes of an arena, so one may
+be overwritten through another. And a reshaped tensor may be a second name for the same bytes, without an instruction
+between them: ExecuTorch leaves such views out. Therefore bytes count here, not names: a tensor holds what was last
+written to exactly its bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.dialects.builtin import AnyDenseElement, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import edge, pte
@@ -81,7 +82,7 @@ class Memory:
             return self._constant(tensor)
         place = Place.of(tensor)
         if place is None:
-            if tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location.data != pte.SEGMENT:
+            if tensor.is_apart:
                 raise NotRaisedError(where, "it reads a tensor whose contents are in another file")
             if tensor not in self._apart:
                 raise NotRaisedError(where, "it reads a tensor that no instruction has written")
@@ -127,7 +128,9 @@ class Memory:
         if tensor.order != tuple(range(len(tensor.order))):
             raise NotRaisedError(tensor, "a mutable buffer's dimensions lie in another order in memory")
         zero = bytes(pte.element_size(tensor.tensor_type.element_type))
-        initial = tensor.data if tensor.data is not None else dense_elements(tensor.tensor_type, zero)
+        initial = tensor.data
+        if initial is None:
+            initial = dense_elements(cast("TensorType[AnyDenseElement]", tensor.tensor_type), zero)
         op = edge.MutableBufferOp(name, initial, tensor.location)
         self._add(op)
         self.buffers[tensor] = op

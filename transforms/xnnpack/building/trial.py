@@ -10,6 +10,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.backend.interface import Request, Taken, Trial
 from xir.dialects import edge, xnnpack
+from xir.dialects.delegate import GraphOp
 from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
@@ -71,6 +72,9 @@ class XnnpackTrial(Trial):
 
     def looks_through(self, op: edge.EdgeOp) -> bool:
         return is_looked_through(op)
+
+    def joins(self, graph: GraphOp) -> bool:
+        return isinstance(graph, xnnpack.SubgraphOp) and graph.target.data in ("executorch", self.target)
 
     def notes(self) -> Sequence[str]:
         if self.checker is None or self.checker.missing is None:

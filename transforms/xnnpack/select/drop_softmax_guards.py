@@ -79,7 +79,7 @@ class DropGuard(RewritePattern):
 
 
 def guarded_scores(condition: SSAValue) -> SSAValue | None:
-    """What is tested for rows that are -inf throughout, the last dimension being a row; None for any other condition."""
+    """What is tested for rows, along the last dimension, that are -inf throughout; None for any other condition."""
     if not isinstance(hidden := condition.owner, edge.LogicalNotOp):
         return None
     if not isinstance(seen := hidden.self.owner, edge.AnyDimOp):

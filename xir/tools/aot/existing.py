@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ from xir.tools.aot.results import forms_chosen
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
-    from xir.api import ExecutorchProgram
+    from xir.api import ExecutorchProgram, XnnpackPartitioner
+    from xir.ir.remarks import RemarkFilter
     from xir.runtime.same_results import Call, Sameness
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
@@ -30,8 +32,11 @@ OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 MOST_DIFFERENT = 1e-4
 """By how much of an output's largest magnitude results may differ, unless --max-difference says it."""
 
-ATTEMPTS = ("optimize,schedule,finish", "optimize,finish")
-"""Phases of `delegate`, the fastest first: the second one rounds as the file does."""
+ATTEMPTS = ("remake", "optimize,schedule,finish", "optimize,finish")
+"""Pipelines, the fastest first: the whole program, its delegates alone, and these with the roundings that they have."""
+
+SLOWER = 1.02
+"""The part of the old file's time above which the next pipeline is tried as well."""
 
 
 def is_existing(arguments: Sequence[str]) -> bool:
@@ -116,32 +121,66 @@ def _optimize(options: argparse.Namespace) -> int:
     calls = calls_of(options.program, old.method_names, options.data, given)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     before = options.program.stat().st_size
-    found: Sameness | None = None
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
-        attempt = Path(folder) / options.output.name
-        for phases in ATTEMPTS:
+        attempts = _attempts(options, old, partitioner, calls, Path(folder), wanted_remarks(contract, None))
+        best = min(attempts, key=lambda each: each.found.ratio)
+        kept = None if contract is None else contract.hold(best.program)
+        with nullcontext() if kept is None else kept.written():
+            os.replace(best.path, options.output)
+    _tell(options, (old, best.program), (before, options.output.stat().st_size), best.found, calls)
+    for line in () if kept is None else kept.lines():
+        print(line)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A file that gives the same results as the old one."""
+
+    path: Path
+    program: ExecutorchProgram
+    found: Sameness
+
+
+def _attempts(
+    options: argparse.Namespace,
+    old: ExecutorchProgram,
+    partitioner: XnnpackPartitioner,
+    calls: Sequence[Call],
+    folder: Path,
+    remarks: RemarkFilter | None,
+) -> list[_Attempt]:
+    """What pipelines make of a program, up to the first that is no slower. UsageError if none gives the same results,
+    with what the last one did."""
+    from xir.ir.diagnostics import DiagnosticError
+
+    attempts: list[_Attempt] = []
+    said = ""
+    for number, pipeline in enumerate(ATTEMPTS):
+        path = folder / f"{number}.pte"
+        try:
             with step(f"Optimising {options.program}"):
-                new = old.optimized(partitioner, phases=phases, remarks=wanted_remarks(contract, None))
-                new.save(attempt)
-            found = _compared(options, attempt, calls)
-            if found.refusal is None and found.difference <= options.max_difference:
-                kept = None if contract is None else contract.hold(new)
-                with nullcontext() if kept is None else kept.written():
-                    os.replace(attempt, options.output)
-                _tell(options, (old, new), (before, options.output.stat().st_size), found, calls)
-                for line in () if kept is None else kept.lines():
-                    print(line)
-                return 0
-    assert found is not None
-    if found.refusal is not None:
-        raise UsageError(
-            f"{options.program}: stock ExecuTorch runs it, and would not run the new file: {found.refusal}: nothing is "
-            "written"
-        )
-    raise UsageError(
-        f"{options.program}: {found.where} would differ by {found.difference:.1e} of its largest magnitude, where "
-        f"{options.max_difference:g} is allowed (--max-difference): nothing is written"
-    )
+                program = old.optimized(partitioner, pipeline=pipeline, remarks=remarks)
+                program.save(path)
+        except DiagnosticError:
+            if pipeline == ATTEMPTS[-1] and not attempts:
+                raise
+            continue
+        found = _compared(options, path, calls)
+        if found.refusal is not None:
+            said = f"stock ExecuTorch runs it, and would not run the new file: {found.refusal}: nothing is written"
+        elif found.difference > options.max_difference:
+            said = (
+                f"{found.where} would differ by {found.difference:.1e} of its largest magnitude, where "
+                f"{options.max_difference:g} is allowed (--max-difference): nothing is written"
+            )
+        else:
+            attempts.append(_Attempt(path, program, found))
+            if found.ratio <= SLOWER:
+                break
+    if not attempts:
+        raise UsageError(f"{options.program}: {said}")
+    return attempts
 
 
 def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[Call]) -> Sameness:
