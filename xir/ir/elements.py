@@ -84,6 +84,10 @@ def element_type_of(dtype: np.dtype) -> Attribute:
     raise TypeError(f"no element type for numpy's {dtype}")
 
 
+class NotStoredError(ValueError):
+    """A number that a type does not hold, and of which C++ leaves open what it becomes."""
+
+
 def stored(values: np.ndarray, element_type: Attribute) -> np.ndarray:
     """The elements that hold `values` in `element_type`, of `storage_dtype`: what PyTorch's `values.to(dtype)` holds.
 
@@ -91,7 +95,7 @@ def stored(values: np.ndarray, element_type: Attribute) -> np.ndarray:
     floats of eight bits without one. Integers wrap around, and every number but 0 is true. Nothing is copied where the
     values are the elements.
 
-    ValueError for floats that are no integers of the type, such as infinities: C++ leaves open what they become.
+    NotStoredError for floats that are no integers of the type, such as infinities: C++ leaves open what they become.
     """
     dtype = storage_dtype(element_type)
     if has_bits_alone(element_type):
@@ -108,7 +112,7 @@ def stored(values: np.ndarray, element_type: Attribute) -> np.ndarray:
         limits, whole = np.iinfo(dtype), np.trunc(values.astype(np.float64))
         fits = (whole >= float(limits.min)) & (whole < float(limits.max) + 1)
         if not fits.all():
-            raise ValueError(f"{values[~fits][0]} is no {element_type}")
+            raise NotStoredError(f"{values[~fits][0]} is no {element_type}")
     return values.astype(dtype)
 
 

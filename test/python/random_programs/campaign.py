@@ -29,7 +29,7 @@ TOGETHER = 12
 
 CHUNK = 4 * TOGETHER
 
-OTHERS = ("zen3", "zen4", "x86", "xir", "portable")
+OTHERS = ("zen3", "zen4", "x86", "xir", "portable", "remade")
 """What programs are compiled for besides the default."""
 
 COUNTED = ("not exported", "other in stock")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import tempfile
 import traceback
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import torch
 from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
@@ -31,8 +32,10 @@ FORMS: dict[str, dict[str, Any] | None] = {
     "x86": {"cpu": "x86"},
     "xir": {"target": "xir"},
     "portable": None,
+    "remade": None,
 }
-"""The options of the partitioner; None for no delegate at all. In front of one may stand how programs are quantised."""
+"""The options of the partitioner; None for no delegate at all. In front of one may stand how programs are quantised.
+What is remade is a file without delegates that is read, raised, and delegated."""
 
 STOCK = ", stock"
 """Behind a form: its file in ExecuTorch's own runtime, whose kernels have roundings and faults of their own."""
@@ -116,7 +119,16 @@ def lowered(edge: xir.EdgeProgram, form: str) -> xir.ExecutorchProgram:
     """A program in one form."""
     options = FORMS[form.rpartition(" ")[2]]
     delegated = edge if options is None else edge.to_backend(xir.XnnpackPartitioner(**options))
-    return delegated.to_executorch()
+    program = delegated.to_executorch()
+    return remade(program) if form.endswith("remade") else program
+
+
+def remade(program: xir.ExecutorchProgram) -> xir.ExecutorchProgram:
+    """A program as it comes of its own file."""
+    with tempfile.NamedTemporaryFile(suffix=".pte") as file:
+        program.write_to_file(cast("BinaryIO", file))
+        file.flush()
+        return xir.load(file.name).optimized(xir.XnnpackPartitioner())
 
 
 def findings(programs: Sequence[Program], forms: Sequence[str], seed: int, *, stock: bool = False) -> list[Finding]:

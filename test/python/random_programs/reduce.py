@@ -117,12 +117,19 @@ def signature(finding: Finding) -> str:
     return f"{finding.kind}: {mode and mode + ': '}" + "; ".join(lines) + (f": {detail}" if detail else "")
 
 
+REMADE = (
+    'open("program.pte", "wb").write(file)',
+    'file = xir.load("program.pte").optimized(xir.XnnpackPartitioner()).buffer',
+)
+"""Lines that make a file of another one."""
+
+
 def reproducer(finding: Finding) -> str:
     """A Python program that shows the finding."""
     program = finding.program
     mode, _, form = finding.form.removesuffix(STOCK).rpartition(" ")
     options = {"default": "", "xir": 'target="xir"'}.get(form, f'cpu="{form}"')
-    backend = "" if form == "portable" else f".to_backend(xir.XnnpackPartitioner({options}))"
+    backend = "" if form in ("portable", "remade") else f".to_backend(xir.XnnpackPartitioner({options}))"
     opened = [f"{{{', '.join(f'{dim}: OPEN' for dim in each.open)}}}" for each in program.inputs.values()]
     has_open = mode == "" and any(each.open for each in program.inputs.values())
     export = "torch.export.export(model, examples)"
@@ -146,6 +153,7 @@ def reproducer(finding: Finding) -> str:
         f"inputs = {literals(program, finding.inputs)}",
         f"program = {export}",
         f"file = xir.to_edge(program){backend}.to_executorch().buffer",
+        *(REMADE if form == "remade" else ()),
         "print(program.module()(*inputs), Runtime.get().load_program(file).load_method().execute(list(inputs)))",
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The edge op that a kernel's call stands for: `lower-to-pte`'s table, read the other way."""
+"""The edge op that a call of a kernel stands for: `lower-to-pte`'s table, read the other way."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from xir.dialects import edge, pte
 from xir.transforms.pte._kernel_calls import TENSOR_OPTIONS, kernel_arguments
 from xir.transforms.pte.raising.arguments import argument_of
 from xir.transforms.pte.raising.memory import Memory
+from xir.transforms.pte.raising.opaque import raise_opaque
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 COPIES = frozenset({"dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out"})
@@ -49,7 +50,8 @@ def raise_call(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
 def _raise_op(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
     known = _ops_by_kernel(len(edge.OPS)).get(call.kernel.data)
     if known is None:
-        raise NotRaisedError(call, f"no op of the edge dialect is known for {call.kernel.data}")
+        raise_opaque(call, memory, add)
+        return
     schema = known.row.schema
     is_out = call.kernel.data != schema.qualified_name and call.kernel.data != known.row.in_place
     names = kernel_arguments(schema, known.row.out if is_out else None)
@@ -66,7 +68,7 @@ def _raise_op(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
     try:
         op = known.build_from(arguments, [each.tensor_type for each in results], call.location)
     except ValueError as error:
-        raise NotRaisedError(call, str(error)) from None
+        raise NotRaisedError(call, f"{error}") from None
     _add(op, add, call)
     for tensor, result in zip(results, op.results, strict=True):
         memory.write(tensor, result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import IntegerType, Signedness, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -17,9 +17,10 @@ from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import is_quantised
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
+from xir.ir.elements import NotStoredError
 from xir.ir.symbolic_size import UndecidedSizeError
 from xir.ir.targets import Target
-from xir.transforms.analysis.calls import call, tensor
+from xir.transforms.analysis.calls import call, numbers, tensor
 from xir.transforms.analysis.looked_through import is_looked_through
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.sizes import SymbolicSizes
@@ -47,6 +48,10 @@ EMPTY_RESULT = Refusal("its result has no elements", example=call("edge.abs", se
 COMPUTES_WITH_SIZE = Refusal(
     "it computes with the size of a dynamic dimension",
     example=call("edge.adaptive_avg_pool2d", self=tensor(1, 1, "?", 4), output_size=(2, 2)),
+)
+NOT_STORED = Refusal(
+    "it converts a constant of which {number}",
+    example=call("edge._to_copy", self=numbers([-1.0, 2.0]), dtype=IntegerType(8, Signedness.UNSIGNED)),
 )
 OTHER_RESULT = Refusal(
     "its result is {type}, XNNPACK's would be {built}",
@@ -95,8 +100,10 @@ class XnnpackTrial(Trial):
                 if isinstance(built, xnnpack.NodeOp):
                     self.check(built)
             check_results(op, values)
-        except (UndecidedSizeError, RefusalError, VerifyException) as error:
+        except (UndecidedSizeError, RefusalError, VerifyException, NotStoredError) as error:
             discard(builder.ops)
+            if isinstance(error, NotStoredError):
+                raise NOT_STORED(number=error) from None
             if isinstance(error, UndecidedSizeError):
                 raise COMPUTES_WITH_SIZE() from None
             raise error if isinstance(error, RefusalError) else RefusalError(str(error)) from None

@@ -7,12 +7,13 @@ from math import inf
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import edge, xnnpack
 from xir.dialects.edge.types import shape_of
 from xir.ir.analyses import ValueAnalysis
+from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
@@ -39,7 +40,7 @@ class DropSoftmaxGuardsPass(XirPass):
     torch decomposes attention to `_safe_softmax`, which gives zeros for a row of scores that a mask hides altogether,
     and ExecuTorch's files have its six ops for each attention, mask or not. XNNPACK has no booleans, so they would
     divide the program into a delegate before them and one behind. Scores that are a product are -inf only if that
-    overflows.
+    overflows, and a constant mask that is added to them shows whether it hides a row.
 
     Before:
     ```mlir
@@ -64,18 +65,45 @@ class DropSoftmaxGuardsPass(XirPass):
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Drop every such choice."""
-        rewrite_patterns(op, [DropGuard()], graphs=False)
+        rewrite_patterns(op, [DropGuard(ctx)], graphs=False)
 
 
 class DropGuard(RewritePattern):
     """One choice between zeros and a softmax."""
 
+    def __init__(self, ctx: XirContext):
+        self.ctx = ctx
+
     @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.WhereSelfOp, rewriter: PatternRewriter) -> None:
         scores = guarded_scores(op.condition)
-        if scores is None or not is_product(scores) or op.other.type != op.results[0].type:
+        if scores is None or op.other.type != op.results[0].type:
+            return
+        if not is_product(scores) and not self.is_masked_product(scores):
             return
         rewriter.replace(op, [], [op.other])
+
+    def is_masked_product(self, value: SSAValue) -> bool:
+        """Whether a value is the sum of a product and a constant that leaves a number in each row."""
+        op = source_of(value)
+        match op:
+            case edge.AddTensorOp():
+                terms = (op.self, op.other)
+            case xnnpack.BinaryOp() if op.kind.data == "add":
+                terms = (op.lhs, op.rhs)
+            case _:
+                return False
+        return any(is_product(terms[i]) and self.shows_each_row(terms[1 - i], shape_of(value)[-1]) for i in (0, 1))
+
+    def shows_each_row(self, mask: SSAValue, length: int) -> bool:
+        """Whether a constant has a number other than -inf in each of its rows, which are of this length."""
+        op = source_of(mask)
+        if not isinstance(op, edge.ConstantOp | xnnpack.ConstantOp):
+            return False
+        values = constant_array(op.value, self.ctx, op)
+        if not values.ndim or values.shape[-1] not in (1, length):
+            return False
+        return bool((values > -inf).any(axis=-1).all())
 
 
 def guarded_scores(condition: SSAValue) -> SSAValue | None:
@@ -93,16 +121,22 @@ def guarded_scores(condition: SSAValue) -> SSAValue | None:
 
 
 def is_product(value: SSAValue) -> bool:
-    """Whether a value is a product of matrices, perhaps in another shape or order, which a delegate may compute."""
+    """Whether a value is a product of matrices, perhaps in another shape or order."""
+    op = source_of(value)
+    while isinstance(op, MOVING):
+        op = source_of(op.operands[0])
+    return isinstance(op, PRODUCT)
+
+
+def source_of(value: SSAValue) -> Operation | None:
+    """The op that computes a value, in a delegate's graph or outside; None for an argument of the function."""
     while True:
-        op = value.owner
-        if isinstance(op, PRODUCT):
-            return True
-        if isinstance(op, MOVING):
-            value = op.operands[0]
-        elif isinstance(op, xnnpack.SubgraphOp):
-            value = op.block_outputs[op.results.index(value)]
-        elif isinstance(op, Block) and isinstance(graph := op.parent_op(), xnnpack.SubgraphOp):
-            value = graph.operands[op.args.index(value)]
+        owner = value.owner
+        if isinstance(owner, xnnpack.SubgraphOp):
+            value = owner.block_outputs[owner.results.index(value)]
+        elif isinstance(owner, Operation):
+            return owner
+        elif isinstance(graph := owner.parent_op(), xnnpack.SubgraphOp):
+            value = graph.operands[owner.args.index(value)]
         else:
-            return False
+            return None

@@ -6,6 +6,7 @@ function with `@decomposes` in the file of its family. Importing the package fil
 
 from . import (
     convolution,
+    creation,
     elementwise,
     lookup,
     matrix,
@@ -23,6 +24,7 @@ __all__ = [
     "OF_TORCHVISION",
     "OWN",
     "convolution",
+    "creation",
     "elementwise",
     "in_common_float",
     "lookup",
