@@ -28,7 +28,7 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "prepare": Pipeline(
         "check-quantization,fold-positions,fold-lookups,crop-padding,raise-grouped-query,attend-live-prefix,"
-        "fuse-prefix-attention,lower-masks,unmerge-dynamic-dims,collapse-dims",
+        "fuse-prefix-attention,fill-hidden-rows,lower-masks,unmerge-dynamic-dims,collapse-dims",
         "Rewrites edge ops into forms that XNNPACK's rules accept, since a rule sees one op at a time.",
     ),
     "select": Pipeline(
