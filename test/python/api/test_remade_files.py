@@ -1,0 +1,166 @@
+"""Files of stock ExecuTorch whose kernels and delegates become one program again, and compute what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from executorch.exir.passes import MemoryPlanningPass
+from reference.runtimes import load_stock
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+import xir
+from xir.ir.remarks import Remark
+from xir.runtime import Runtime
+from xir.runtime.same_results import drawn_inputs
+
+
+class Function(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Tensor]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.function(*inputs)
+
+
+class Attention(nn.Module):
+    """Attention over a window that hides what comes later, with a norm before and a residual sum behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(self.norm(x)).view(1, 6, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(mixed.transpose(1, 2).reshape(1, 6, 16))
+
+
+class Recurrent(nn.Module):
+    """An LSTM, each step of which stock divides in two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.LSTM(5, 7, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.cells(x)[0]
+
+
+def stock_file(model: nn.Module, inputs: tuple[Tensor, ...], path: Path, *, delegates: bool = True) -> Path:
+    """ExecuTorch's file of a model."""
+    partitioner = [StockPartitioner()] if delegates else []
+    lowered = to_edge_transform_and_lower(torch.export.export(model.eval(), inputs), partitioner=partitioner)
+    path.write_bytes(lowered.to_executorch().buffer)
+    return path
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes")
+
+IMAGE = torch.randn(1, 8, 6, 6)
+
+MODELS: dict[str, tuple[nn.Module, tuple[Tensor, ...], int]] = {
+    "attention": (Attention(), (torch.randn(1, 6, 16),), 1),
+    "attention without a mask": (
+        Function(lambda q: F.scaled_dot_product_attention(q, q * 2, q.sin())),
+        (torch.randn(1, 2, 5, 8),),
+        1,
+    ),
+    "lstm": (Recurrent(), (torch.randn(1, 3, 5),), 1),
+    "views": (
+        Function(lambda x: torch.cat([x.view(4, 6).abs(), x.view(4, 6).exp()]).view(6, 8).T),
+        (torch.randn(24),),
+        1,
+    ),
+    "image": (nn.Sequential(nn.Conv2d(8, 8, 3), nn.Hardswish(), nn.AdaptiveAvgPool2d(1), nn.Flatten()), (IMAGE,), 1),
+    "channels last": (
+        nn.Sequential(nn.Conv2d(8, 8, 3), nn.ReLU(), nn.Upsample(scale_factor=2), nn.Flatten()),
+        (IMAGE.to(memory_format=torch.channels_last),),
+        1,
+    ),
+    "integers": (Function(lambda x: (x * 3 // 2).clamp(max=40).sum(-1)), (torch.randint(0, 50, (3, 4)),), 0),
+}
+"""Models, their inputs, and the delegates of the file that is made of stock's."""
+
+
+@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_of_stock_is_compiled_once_more(name: str, delegates: bool, tmp_path: Path) -> None:
+    model, inputs, count = MODELS[name]
+    path = stock_file(model, inputs, tmp_path / "stock.pte", delegates=delegates)
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    assert program.num_delegates == count
+    program.save(tmp_path / "remade.pte")
+    ours, stock = Runtime.get().load_program(tmp_path / "remade.pte").load_method(), load_stock(path)
+    theirs = None if program.missing_kernels else load_stock(tmp_path / "remade.pte")
+    for factor in (1, 2, 3):
+        given = [(each * factor).to(each.dtype) for each in inputs]
+        want = [each.clone() for each in stock.forward(given)]
+        for results in [ours.execute(given), *([] if theirs is None else [theirs.forward(given)])]:
+            for got, wanted in zip(results, want, strict=True):
+                torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+GOLDEN = Path(__file__).parents[3] / "backend_cpp/tests/data"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("stock_[!e]*.pte")), ids=lambda path: path.stem)
+def test_a_golden_file_goes_on_computing_what_it_did(path: Path, tmp_path: Path) -> None:
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    stays = {each.reason for each in program.remarks if isinstance(each, Remark) and each.name == "not-raised"}
+    assert stays == ({"the sizes of a tensor are open"} if path.stem == "stock_dynamic" else set())
+    program.save(tmp_path / "remade.pte")
+    programs = [Runtime.get().load_program(each) for each in (path, tmp_path / "remade.pte")]
+    for name in programs[0].method_names:
+        old, new = (program.load_method(name) for program in programs)
+        inputs = drawn_inputs(old.metadata, 2)
+        for _ in range(3):
+            for want, got in zip(old.execute(inputs), new.execute(inputs), strict=True):
+                torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_kernels_without_an_op_are_called_as_before(tmp_path: Path) -> None:
+    model, x = Function(lambda x: torch.fmax(x, x.sin()).abs().cumprod(0) + x), torch.rand(3, 4)
+    xir.to_edge(torch.export.export(model, (x,))).to_executorch().save(tmp_path / "portable.pte")
+    program = xir.load(tmp_path / "portable.pte").optimized(xir.XnnpackPartitioner())
+    assert program.kernel_names == ["aten::fmax.out", "aten::cumprod.out"]
+    program.save(tmp_path / "remade.pte")
+    result = Runtime.get().load_program(tmp_path / "remade.pte").load_method().execute([x])[0]
+    torch.testing.assert_close(result, model(x))
+
+
+def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path) -> None:
+    dims = ({0: torch.export.Dim("n", max=9)},)
+    exported = torch.export.export(Function(torch.relu), (torch.randn(4, 5),), dynamic_shapes=(dims,))
+    path = tmp_path / "open.pte"
+    path.write_bytes(to_edge_transform_and_lower(exported, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert [each.message for each in program.remarks] == [
+        "raise-from-pte: method forward stays as it is: the sizes of a tensor are open"
+    ]
+    program.save(tmp_path / "remade.pte")
+    x = torch.randn(7, 5)
+    assert torch.equal(load_stock(tmp_path / "remade.pte").forward([x])[0], x.relu())
+
+
+def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
+    lowered = to_edge_transform_and_lower(
+        torch.export.export(Attention().eval(), (torch.randn(1, 6, 16),)), partitioner=[StockPartitioner()]
+    )
+    plan = MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False)
+    path = tmp_path / "stock.pte"
+    path.write_bytes(lowered.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan)).buffer)
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert program.num_delegates == 1
+    assert "planned" not in "".join(
+        line for line in str(program).splitlines() if " = pte.tensor tensor<1x6x16xf32>" in line
+    )
