@@ -1,4 +1,4 @@
-#include "xnnpack/turned_transposes.h"
+#include "xnnpack/mirrors/turned_transposes.h"
 
 #include <algorithm>
 #include <unordered_map>

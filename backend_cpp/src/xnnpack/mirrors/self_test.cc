@@ -1,4 +1,4 @@
-#include "xnnpack/self_test.h"
+#include "xnnpack/mirrors/self_test.h"
 
 #include <array>
 #include <cmath>

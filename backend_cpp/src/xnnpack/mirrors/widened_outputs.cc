@@ -1,4 +1,4 @@
-#include "xnnpack/widened_outputs.h"
+#include "xnnpack/mirrors/widened_outputs.h"
 
 #include <unordered_map>
 

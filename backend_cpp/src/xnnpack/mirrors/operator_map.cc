@@ -1,18 +1,16 @@
-// How XNNPACK's operators follow from nodes: subgraph.c (xnn_subgraph_optimize), operator-utils.c
-// (names) and runtime.c (the order of the profile) of google/XNNPACK at commit 92a7ad501b. Rewrites
-// keep the order of the nodes; only where operators were inserted are nodes sorted anew.
-#include "xnnpack/operator_map.h"
+// Rewrites keep the order of the nodes; only where operators were inserted are nodes sorted anew.
+#include "xnnpack/mirrors/operator_map.h"
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
 #include "xnnpack/api.h"
-#include "xnnpack/long_chains.h"
+#include "xnnpack/mirrors/long_chains.h"
+#include "xnnpack/mirrors/turned_transposes.h"
+#include "xnnpack/mirrors/widened_outputs.h"
 #include "xnnpack/node_values.h"
 #include "xnnpack/output_bounds.h"
-#include "xnnpack/turned_transposes.h"
-#include "xnnpack/widened_outputs.h"
 
 namespace xir {
 namespace {

@@ -9,7 +9,7 @@ namespace xir {
 // differ between versions. So one graph with every elementwise operator and reduction, a
 // convolution, a product on integers quantised at run time and each element type is defined, packed
 // through a weights cache, run, and compared with what C++ computes. Takes some tenths of a
-// millisecond.
+// millisecond. The API is that of include/xnnpack.h of google/XNNPACK at commit 92a7ad501b.
 Status TestXnnpack();
 
 }  // namespace xir

@@ -21,6 +21,9 @@ struct MappedOperator {
 // XNNPACK drops nodes (a clamp that joins a convolution, a copy), rewrites some (a maximum with a
 // number is a clamp), and inserts operators that are no nodes (a conversion, a packing of the left
 // matrix). An operator is mapped where every way to explain the names gives it the same node.
+//
+// How operators follow from nodes: src/subgraph.c (xnn_subgraph_optimize), src/operator-utils.c
+// (names) and src/runtime.c (the order of the profile) of google/XNNPACK at commit 92a7ad501b.
 std::vector<MappedOperator> MapOperators(const GraphView& view, Span<const std::string> names);
 
 }  // namespace xir

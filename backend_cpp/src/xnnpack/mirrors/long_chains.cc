@@ -1,4 +1,4 @@
-#include "xnnpack/long_chains.h"
+#include "xnnpack/mirrors/long_chains.h"
 
 #include <algorithm>
 #include <optional>
