@@ -10,8 +10,8 @@
 
 #include "data_generated.h"
 #include "graphs.h"
+#include "program/decode.h"
 #include "testing.h"
-#include "verify/verify.h"
 #include "verify/verify_graph.h"
 #include "xir/program.h"
 #include "xir/source.h"
@@ -632,8 +632,8 @@ XIR_TEST(each_charge_may_be_one_too_many) {
     const auto verify = [&](uint64_t left) -> Status {
       WorkBudget budget(/*file_size=*/0);
       XIR_RETURN_IF_ERROR(budget.Charge(WorkBudget::kFree - left));
-      XIR_ASSIGN_OR_RETURN(const auto view, VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget));
-      for (const DelegateView& delegate : view.plans[0].delegates) {
+      XIR_ASSIGN_OR_RETURN(const auto view, DecodeProgram(Bytes(file), {}, {UINT64_MAX}, &budget));
+      for (const DelegateDescription& delegate : view.methods[0].delegates) {
         XIR_RETURN_IF_ERROR(ToStatus(VerifyGraph(delegate.bytes, view, {UINT64_MAX}, &budget)));
       }
       return {};

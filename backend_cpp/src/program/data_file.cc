@@ -1,7 +1,8 @@
-#include "verify/data_file.h"
+#include "program/data_file.h"
 
 #include "core/checked.h"
 #include "verify/container.h"
+#include "verify/flatbuffer.h"
 #include "xir/dtype.h"
 #include "xir/tensor.h"
 
@@ -53,7 +54,7 @@ Status ReadEntry(const data::FlatTensor& file, const data::NamedData& entry, Byt
 
 }  // namespace
 
-Status ReadDataFile(Bytes file, ProgramView* view, WorkBudget* budget) {
+Status ReadDataFile(Bytes file, FileData* to, WorkBudget* budget) {
   XIR_ASSIGN_OR_RETURN(const Container container, ReadDataContainer(file));
   const Bytes flatbuffer = container.program;
   flatbuffers::Verifier verifier(flatbuffer.data(), flatbuffer.size(), kMaxFlatbufferDepth,
@@ -72,7 +73,7 @@ Status ReadDataFile(Bytes file, ProgramView* view, WorkBudget* budget) {
     NamedBytes read;
     XIR_RETURN_IF_ERROR(ReadEntry(data, *entry, container.segments, &read)
                             .In("data '" + entry->key()->str() + "'"));
-    if (!view->named_data.emplace(View(entry->key()), read).second) {
+    if (!to->named.emplace(View(entry->key()), read).second) {
       return Fail(Code::kInvalidProgram, "'", View(entry->key()),
                   "' is in the program or in another data file as well");
     }

@@ -1,12 +1,16 @@
-#include "verify/verify.h"
+#include "program/decode.h"
 
 #include <unordered_set>
 #include <utility>
 
 #include "core/checked.h"
+#include "program/check_text.h"
+#include "program/data_file.h"
+#include "program/decode_method.h"
+#include "program/file_data.h"
+#include "program_generated.h"
 #include "verify/container.h"
-#include "verify/data_file.h"
-#include "verify/verify_plan.h"
+#include "verify/flatbuffer.h"
 
 namespace xir {
 namespace {
@@ -14,6 +18,8 @@ namespace {
 // ExecuTorch reads files only of this schema version.
 constexpr uint32_t kProgramVersion = 0;
 constexpr int kMaxFlatbufferDepth = 64;
+
+static_assert(2 * sizeof(MethodDescription) <= WorkBudget::kMethod);
 
 Result<Bytes> Segment(const program::Program& program, Bytes segments, uint64_t index) {
   const auto* table = program.segments();
@@ -59,14 +65,14 @@ Result<std::vector<Bytes>> Subsegments(const program::SubsegmentOffsets* table,
   return parts;
 }
 
-Status ReadNamedData(const program::Program& program, Bytes segments, ProgramView* view,
+Status ReadNamedData(const program::Program& program, Bytes segments, FileData* data,
                      WorkBudget* budget) {
   if (program.named_data() == nullptr) return {};
   for (const program::NamedData* entry : *program.named_data()) {
     if (entry->key() == nullptr) return Fail(Code::kInvalidProgram, "named data has no key");
     XIR_RETURN_IF_ERROR(budget->Charge(entry->key()));
-    XIR_ASSIGN_OR_RETURN(const Bytes data, Segment(program, segments, entry->segment_index()));
-    if (!view->named_data.emplace(View(entry->key()), NamedBytes{data}).second) {
+    XIR_ASSIGN_OR_RETURN(const Bytes bytes, Segment(program, segments, entry->segment_index()));
+    if (!data->named.emplace(View(entry->key()), NamedBytes{bytes}).second) {
       return Fail(Code::kInvalidProgram, "two pieces of data are named '", View(entry->key()), "'");
     }
   }
@@ -88,32 +94,80 @@ Result<Bytes> DelegateBytes(const program::Program& program, Bytes segments,
   return Bytes(data->data(), data->size());
 }
 
-Status ReadDelegate(const program::Program& program, Bytes segments,
-                    const program::BackendDelegate& delegate, PlanView* plan, WorkBudget* budget) {
-  if (delegate.id() == nullptr || delegate.processed() == nullptr) {
+Result<DelegateDescription> DecodeDelegate(const program::Program& program, Bytes segments,
+                                           const program::BackendDelegate& from,
+                                           WorkBudget* budget) {
+  if (from.id() == nullptr || from.processed() == nullptr) {
     return Fail(Code::kInvalidProgram, "it has no id or no data");
   }
-  DelegateView& view = plan->delegates.emplace_back();
   XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kDelegate));
-  XIR_RETURN_IF_ERROR(budget->Charge(delegate.id()));
-  view.id = View(delegate.id());
-  XIR_ASSIGN_OR_RETURN(view.bytes, DelegateBytes(program, segments, *delegate.processed()));
-  const auto* specs = delegate.compile_specs();
+  XIR_RETURN_IF_ERROR(budget->Charge(from.id()));
+  DelegateDescription delegate;
+  delegate.id = from.id()->str();
+  XIR_ASSIGN_OR_RETURN(delegate.bytes, DelegateBytes(program, segments, *from.processed()));
   // Each is a table, of which flatbuffers' verifier has found no more than the file has room for.
-  for (flatbuffers::uoffset_t i = 0; specs != nullptr && i < specs->size(); ++i) {
-    const program::CompileSpec& spec = *specs->Get(i);
+  for (flatbuffers::uoffset_t i = 0; i < SizeOf(from.compile_specs()); ++i) {
+    const program::CompileSpec& spec = *from.compile_specs()->Get(i);
     if (spec.key() == nullptr) return Fail(Code::kInvalidProgram, "an option has no name");
     const Bytes value =
         spec.value() == nullptr ? Bytes() : Bytes(spec.value()->data(), spec.value()->size());
-    view.specs.push_back({View(spec.key()), value});
+    delegate.specs.push_back({View(spec.key()), value});
+  }
+  return delegate;
+}
+
+Status DecodeDelegates(const program::Program& program, Bytes segments,
+                       const program::ExecutionPlan& plan, WorkBudget* budget,
+                       MethodDescription* method) {
+  for (flatbuffers::uoffset_t i = 0; i < SizeOf(plan.delegates()); ++i) {
+    auto delegate = DecodeDelegate(program, segments, *plan.delegates()->Get(i), budget);
+    if (!delegate.ok()) return std::move(delegate).status().In("delegate " + std::to_string(i));
+    method->delegates.push_back(std::move(delegate).value());
+  }
+  return {};
+}
+
+Result<FileData> ReadFileData(const program::Program& program, Bytes segments,
+                              Span<const Bytes> files, WorkBudget* budget) {
+  FileData data;
+  XIR_ASSIGN_OR_RETURN(data.constants, Subsegments(program.constant_segment(), program, segments,
+                                                   /*reserve_first=*/true));
+  if (SizeOf(program.mutable_data_segments()) > 0) {
+    XIR_ASSIGN_OR_RETURN(data.mutable_data,
+                         Subsegments(program.mutable_data_segments()->Get(0), program, segments,
+                                     /*reserve_first=*/false));
+  }
+  XIR_RETURN_IF_ERROR(ReadNamedData(program, segments, &data, budget));
+  for (size_t i = 0; i < files.size(); ++i) {
+    XIR_RETURN_IF_ERROR(ReadDataFile(files[i], &data, budget).In("data file " + std::to_string(i)));
+  }
+  return data;
+}
+
+Status DecodeMethods(const program::Program& program, Bytes segments, const FileData& data,
+                     const VerifyLimits& limits, WorkBudget* budget, ProgramDescription* to) {
+  std::unordered_set<std::string_view> names;
+  for (const program::ExecutionPlan* plan : *program.execution_plan()) {
+    XIR_RETURN_IF_ERROR(budget->Charge(plan->name()));
+    if (plan->name() == nullptr || !names.insert(View(plan->name())).second) {
+      return Fail(Code::kInvalidProgram, "a method has no name, or its name is not unique");
+    }
+    XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kMethod));
+    MethodDescription& method = to->methods.emplace_back();
+    method.index = to->methods.size() - 1;
+    method.name = plan->name()->str();
+    Status status = DecodeMethod(data, *plan, limits, budget, &method);
+    if (status.ok()) status = DecodeDelegates(program, segments, *plan, budget, &method);
+    // A name may be long, so that it is copied for errors alone.
+    if (!status.ok()) return std::move(status).In("method '" + method.name + "'");
   }
   return {};
 }
 
 }  // namespace
 
-Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const VerifyLimits& limits,
-                                  WorkBudget* budget) {
+Result<ProgramDescription> DecodeProgram(Bytes file, Span<const Bytes> data,
+                                         const VerifyLimits& limits, WorkBudget* budget) {
   XIR_ASSIGN_OR_RETURN(const Container container, ReadContainer(file));
   // At most one table for each 4 bytes, whatever a hostile file's sharing of tables makes of it.
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(container.program.size() / 4);
@@ -123,53 +177,26 @@ Result<ProgramView> VerifyProgram(Bytes file, Span<const Bytes> data, const Veri
       !program::VerifyProgramBuffer(verifier)) {
     return Fail(Code::kInvalidProgram, "the program's flatbuffer is damaged or truncated");
   }
-
-  ProgramView view;
-  view.program = program::GetProgram(container.program.data());
-  view.file_size = file.size();
-  const program::Program& program = *view.program;
+  const program::Program& program = *program::GetProgram(container.program.data());
   if (program.version() != kProgramVersion) {
     return Fail(Code::kUnsupported, "program version ", program.version(), " is not ",
                 kProgramVersion);
   }
-  if (program.execution_plan() == nullptr || program.execution_plan()->size() == 0) {
+  if (SizeOf(program.execution_plan()) == 0) {
     return Fail(Code::kInvalidProgram, "the program has no method");
   }
-  XIR_ASSIGN_OR_RETURN(view.constants, Subsegments(program.constant_segment(), program,
-                                                   container.segments, /*reserve_first=*/true));
-  if (program.mutable_data_segments() != nullptr && program.mutable_data_segments()->size() > 0) {
-    XIR_ASSIGN_OR_RETURN(view.mutable_data,
-                         Subsegments(program.mutable_data_segments()->Get(0), program,
-                                     container.segments, /*reserve_first=*/false));
+  XIR_ASSIGN_OR_RETURN(const FileData file_data,
+                       ReadFileData(program, container.segments, data, budget));
+  ProgramDescription description;
+  description.file_size = file.size();
+  XIR_RETURN_IF_ERROR(
+      DecodeMethods(program, container.segments, file_data, limits, budget, &description));
+  XIR_RETURN_IF_ERROR(CheckText(program, budget));
+  for (const auto& [name, named] : file_data.named) {
+    XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kNamedData + name.size()));
+    description.named_data.emplace(name, named.bytes);
   }
-  XIR_RETURN_IF_ERROR(ReadNamedData(program, container.segments, &view, budget));
-  for (size_t i = 0; i < data.size(); ++i) {
-    XIR_RETURN_IF_ERROR(ReadDataFile(data[i], &view, budget).In("data file " + std::to_string(i)));
-  }
-
-  std::unordered_set<std::string_view> names;
-  for (const program::ExecutionPlan* plan : *program.execution_plan()) {
-    XIR_RETURN_IF_ERROR(budget->Charge(plan->name()));
-    if (plan->name() == nullptr || !names.insert(View(plan->name())).second) {
-      return Fail(Code::kInvalidProgram, "a method has no name, or its name is not unique");
-    }
-    PlanView& plan_view = view.plans.emplace_back();
-    plan_view.plan = plan;
-    // A name may be long, so that it is copied for errors alone.
-    const auto context = [&] { return "method '" + plan->name()->str() + "'"; };
-    Status status = VerifyPlan(view, *plan, limits, budget);
-    if (!status.ok()) return std::move(status).In(context());
-    const size_t num_delegates = plan->delegates() == nullptr ? 0 : plan->delegates()->size();
-    for (size_t i = 0; i < num_delegates; ++i) {
-      status = ReadDelegate(program, container.segments,
-                            *plan->delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)),
-                            &plan_view, budget);
-      if (!status.ok()) {
-        return std::move(status).In(context() + ": delegate " + std::to_string(i));
-      }
-    }
-  }
-  return view;
+  return description;
 }
 
 }  // namespace xir

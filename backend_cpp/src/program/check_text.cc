@@ -1,4 +1,4 @@
-#include "runtime/check_text.h"
+#include "program/check_text.h"
 
 #include <string>
 
@@ -46,9 +46,10 @@ Status CheckMethod(const program::ExecutionPlan& plan, WorkBudget* budget) {
 
 }  // namespace
 
-Status CheckText(const ProgramView& program, WorkBudget* budget) {
-  for (size_t i = 0; i < program.plans.size(); ++i) {
-    const program::ExecutionPlan& plan = *program.plans[i].plan;
+Status CheckText(const program::Program& program, WorkBudget* budget) {
+  const auto& plans = *program.execution_plan();
+  for (uoffset_t i = 0; i < plans.size(); ++i) {
+    const program::ExecutionPlan& plan = *plans[i];
     XIR_RETURN_IF_ERROR(CheckOne(plan.name(), budget, "the name of method ", i));
     XIR_RETURN_IF_ERROR(CheckMethod(plan, budget).In("method '" + plan.name()->str() + "'"));
   }
