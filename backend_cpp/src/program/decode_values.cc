@@ -268,16 +268,19 @@ Status DecodeValue(const FileData& data, const ExecutionPlan& plan, const progra
 
 Status DecodeValues(const FileData& data, const ExecutionPlan& plan, WorkBudget* budget,
                     MethodDescription* method) {
+  const uoffset_t count = static_cast<uoffset_t>(SizeOf(plan.values()));
   const auto context = [](uoffset_t i) { return "value " + std::to_string(i); };
-  for (uoffset_t i = 0; i < SizeOf(plan.values()); ++i) {
+  // All are paid for before there is room for any.
+  for (uoffset_t i = 0; i < count; ++i) {
     if (plan.values()->Get(i)->val() == nullptr) return Bad("it is empty").In(context(i));
-    XIR_RETURN_IF_ERROR(budget->Charge(WorkBudget::kValue).In(context(i)));
+    Status charged = budget->Charge(WorkBudget::kValue);
+    if (!charged.ok()) return std::move(charged).In(context(i));
   }
-  method->values.resize(SizeOf(plan.values()));
-  for (uoffset_t i = 0; i < SizeOf(plan.values()); ++i) {
-    XIR_RETURN_IF_ERROR(DecodeValue(data, plan, *plan.values()->Get(i), method->arena_sizes, budget,
-                                    &method->values[i])
-                            .In(context(i)));
+  method->values.resize(count);
+  for (uoffset_t i = 0; i < count; ++i) {
+    Status decoded = DecodeValue(data, plan, *plan.values()->Get(i), method->arena_sizes, budget,
+                                 &method->values[i]);
+    if (!decoded.ok()) return std::move(decoded).In(context(i));
   }
   return {};
 }

@@ -19,7 +19,7 @@ class WorkBudget {
  public:
   // Compilers share little: methods the initial content of their state, equal delegates one
   // graph. What is built takes more than the file's bytes: a call of a kernel on numbers has the
-  // most, 15 times as much.
+  // most, 20 times as much.
   static constexpr uint64_t kPerByte = 32;
   static constexpr uint64_t kFree = uint64_t{1} << 20;
 
