@@ -369,6 +369,26 @@ XIR_TEST(lists_of_arenas_are_aligned) {
   EXPECT(refused == 1);
 }
 
+XIR_TEST(lists_of_doubles_are_aligned) {
+  size_t refused = 0;
+  for (const bool shifted : {false, true}) {
+    const Blob file = Write([&](FlatBufferBuilder* b, Plan* plan, Parts*) {
+      b->CreateVector(std::vector<int64_t>{0});
+      if (shifted) b->CreateVector(std::vector<uint32_t>());
+      b->StartVector(2, sizeof(uint32_t));
+      b->PushElement(uint32_t{0});
+      b->PushElement(uint32_t{0});
+      const auto list =
+          program::CreateDoubleList(*b, Offset<flatbuffers::Vector<double>>(b->EndVector(1)));
+      plan->values.push_back(
+          program::CreateEValue(*b, program::KernelTypes::DoubleList, list.Union()));
+    });
+    const Status status = ToStatus(LoadForward(file));
+    refused += FailsWith(status, "a list is not aligned in the file") ? 1 : 0;
+  }
+  EXPECT(refused == 1);
+}
+
 XIR_TEST(overloads_are_not_shared_without_end) {
   ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
     const auto name = b->CreateString("aten::add");

@@ -105,8 +105,8 @@ Status DecodeOperators(const ExecutionPlan& plan, WorkBudget* budget, Method* me
     const program::Operator& op = *plan.operators()->Get(i);
     if (op.name() == nullptr) return Bad("operator ", i, " has no name");
     const std::string_view overload = View(op.overload());
-    XIR_RETURN_IF_ERROR(budget->Charge(2 * sizeof(std::string) + op.name()->size()));
-    XIR_RETURN_IF_ERROR(budget->Charge(overload.size()));
+    XIR_RETURN_IF_ERROR(
+        budget->Charge(2 * sizeof(std::string) + op.name()->size() + overload.size()));
     std::string& name = method->operators.emplace_back(op.name()->str());
     if (!overload.empty()) name.append(".").append(overload);
   }

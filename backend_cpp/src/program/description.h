@@ -41,8 +41,8 @@ struct TensorDescription {
   std::optional<Bytes> content;  // a constant, or what its place begins with: `nbytes` of the file
   std::string name;              // of a mutable buffer, which is looked up by it; may be empty
 
-  // Whether it keeps what it holds from one execution to the next.
-  bool IsBuffer() const { return place.has_value() && (content.has_value() || !name.empty()); }
+  // Of one with a place: whether it keeps what it holds from one execution to the next.
+  bool IsBuffer() const { return content.has_value() || !name.empty(); }
   bool IsConstant() const { return !place.has_value() && content.has_value(); }
   Shape bound() const;
 };
