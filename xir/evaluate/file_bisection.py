@@ -25,7 +25,7 @@ from xir.dialects import edge, pte, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.base import NodeOp
-from xir.evaluate import quantised
+from xir.evaluate import quantized
 from xir.evaluate.evaluator import Evaluator
 from xir.evaluate.file_values import FileValues, Step, values_of_file
 from xir.evaluate.inputs import as_called, as_stored, draw_inputs
@@ -172,13 +172,13 @@ class FileBisection:
     def _settle(self, value: SSAValue, computed: torch.Tensor, allowed: float) -> None:
         """Take eager's numbers for a value, if it has them."""
         key, element = self._key(value), self._element(value)
-        found = self._match(quantised.numbers(computed, element), element, allowed)
+        found = self._match(quantized.numbers(computed, element), element, allowed)
         if found is None:
             self.values[key] = computed
             return
         self.matched[key], numbers = found
         self.values[key] = (
-            quantised.stored(numbers, element, rounds=True) if isinstance(element, UniformType) else numbers
+            quantized.stored(numbers, element, rounds=True) if isinstance(element, UniformType) else numbers
         )
 
     def _element(self, value: SSAValue) -> Attribute:
@@ -256,7 +256,7 @@ class FileBisection:
 
     def _difference(self, step: Step, key: SSAValue, output: int) -> Difference:
         result = next(value for value in step.results if self._key(value) == key)
-        numbers = quantised.numbers(self.values[key], self._element(result))
+        numbers = quantized.numbers(self.values[key], self._element(result))
         best: tuple[float, EagerValue, torch.Tensor] | None = None
         for each in self._behind(step):
             for candidate in layouts(each.tensor, tuple(numbers.shape)):
@@ -307,7 +307,7 @@ class FileBisection:
                 if isinstance(step.op, pte.KernelCallOp) and self._chooses(step, result):
                     continue
                 element = self._element(result)
-                got, wanted = (quantised.numbers(each, element) for each in (actual[key], computed))
+                got, wanted = (quantized.numbers(each, element) for each in (actual[key], computed))
                 if not is_close(got, wanted, element, 10 * self._allowed(step, result)):
                     place = int((got.double() - wanted.double()).abs().argmax())
                     numbers = float(got.flatten()[place]), float(wanted.flatten()[place])
@@ -375,7 +375,7 @@ def layouts(tensor: torch.Tensor, shape: tuple[int, ...]) -> Iterator[torch.Tens
 
 def step_of(element: Attribute, numbers: torch.Tensor) -> float:
     """The largest step of a quantised type, 0 for others."""
-    return float(quantised.parameters(element, numbers.shape)[0].max()) if isinstance(element, UniformType) else 0.0
+    return float(quantized.parameters(element, numbers.shape)[0].max()) if isinstance(element, UniformType) else 0.0
 
 
 def is_close(numbers: torch.Tensor, other: torch.Tensor, element: Attribute, allowed: float) -> bool:

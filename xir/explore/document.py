@@ -127,8 +127,8 @@ def captions(key: Key) -> list[str]:
 def _short_type(type: str) -> str:
     """`tensor<1x4xf32>` -> `1x4xf32`; a quantised element is told by what stores it."""
     inner = type.removeprefix("tensor<").removesuffix(">") if type.startswith("tensor<") else type
-    head, quantised, rest = inner.partition("!quant.uniform<")
-    return _cut(f"{head}{rest.partition(':')[0].partition('<')[0]} quantised" if quantised else inner)
+    head, quantized, rest = inner.partition("!quant.uniform<")
+    return _cut(f"{head}{rest.partition(':')[0].partition('<')[0]} quantised" if quantized else inner)
 
 
 def _cut(text: str) -> str:

@@ -56,7 +56,7 @@ class Layer:
         return tuple(found * 2 if len(found) == 1 else found)
 
     @property
-    def is_quantised(self) -> bool:
+    def is_quantized(self) -> bool:
         """Whether it computes on integers that stand for real numbers."""
         return self.type.startswith(("q", "uq"))
 

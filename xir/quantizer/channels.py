@@ -60,7 +60,7 @@ class Group:
     """Whether a weight that reads the values has scales over several channels, and so rounds worse if they differ."""
     bounds: dict[Node, float] = field(default_factory=dict[Node, float])
     """Results of clamps with an upper bound above zero, and that bound."""
-    quantised: list[Node] = field(default_factory=list[Node])
+    quantized: list[Node] = field(default_factory=list[Node])
     """Those of the values that are converted to integers with a range known before."""
 
 
@@ -99,7 +99,7 @@ class _Finder:
         return [
             group
             for root, group in groups.items()
-            if root not in fixed and group.producers and group.consumers and group.quantised
+            if root not in fixed and group.producers and group.consumers and group.quantized
         ]
 
     def _collect(self, node: Node, group: Group) -> None:
@@ -111,7 +111,7 @@ class _Finder:
         if node in self._bounds:
             group.bounds[node] = self._bounds[node]
         if any(each.op == "call_module" and isinstance(self._observer(each), Range) for each in node.users):
-            group.quantised.append(node)
+            group.quantized.append(node)
 
     def _take(self, node: Node) -> bool:
         """Note what a node does to channels. False if it does not let them be scaled."""

@@ -60,7 +60,7 @@ class _Reach(Interpreter):
 
     def __init__(self, observed: GraphModule, groups: Sequence[Group]):
         super().__init__(observed)
-        self._axes = {node: group.axis for group in groups for node in (*group.quantised, *group.bounds)}
+        self._axes = {node: group.axis for group in groups for node in (*group.quantized, *group.bounds)}
         self.reached: dict[Node, Tensor] = {}
 
     def run_node(self, n: Node) -> Any:
@@ -76,7 +76,7 @@ class _Reach(Interpreter):
 
 def _factors(observed: GraphModule, group: Group, reached: dict[Node, Tensor]) -> Tensor | None:
     """The factor of each channel; None where nothing would be gained, or values are not finite."""
-    found = [reached[node] for node in group.quantised if node in reached]
+    found = [reached[node] for node in group.quantized if node in reached]
     if not found or not all(bool(each.isfinite().all()) and float(each.max()) > 0 for each in found):
         return None
     share = torch.stack([each / each.max() for each in found]).amax(0)

@@ -211,14 +211,14 @@ def _common(a: list[Any], b: list[Any]) -> int:
 
 
 def compare_outputs(
-    floats: GraphModule, quantised: GraphModule, samples: Iterable[tuple[Any, ...]]
+    floats: GraphModule, quantized: GraphModule, samples: Iterable[tuple[Any, ...]]
 ) -> tuple[Output, ...]:
     """Run both graphs on the samples, each with buffers of its own, and compare what they return."""
     powers = OutputPowers(floats)
-    states = State(floats), State(quantised)
+    states = State(floats), State(quantized)
     with torch.no_grad():
         for sample in samples:
-            pair = zip((floats, quantised), states, strict=True)
+            pair = zip((floats, quantized), states, strict=True)
             powers.add(*(_run(module, sample, state, powers) for module, state in pair))
     return powers.outputs()
 

@@ -250,11 +250,11 @@ def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreemen
         raise UsageError(f"{path}: {error}") from error
 
 
-def _noise(quantised: ExportedProgram, exact: ExportedProgram) -> Agreement:
+def _noise(quantized: ExportedProgram, exact: ExportedProgram) -> Agreement:
     """How far the quantised program is from the exact one in PyTorch, on its example inputs."""
     from xir.runtime.agreement import agreement_in_torch
 
-    return agreement_in_torch(quantised, exact)
+    return agreement_in_torch(quantized, exact)
 
 
 def _type_of(program: ExportedProgram) -> str:

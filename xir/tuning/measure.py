@@ -146,25 +146,25 @@ def float_samples(every: int) -> Iterator[Sample]:
 def integer_samples(every: int) -> Iterator[Sample]:
     """Those on 8-bit integers."""
     for size, channels in SHAPES[::every]:
-        yield from (Convolution(size, channels, taps, quantised=True) for taps in ((1, 1), (3, 3)))
-        yield from (Depthwise(size, channels, taps, quantised=True) for taps in INTEGER_TAPS)
-        yield from (Phases(size, channels, taps, (2, 2), quantised=True) for taps in INTEGER_TAPS if size % 2 == 0)
+        yield from (Convolution(size, channels, taps, quantized=True) for taps in ((1, 1), (3, 3)))
+        yield from (Depthwise(size, channels, taps, quantized=True) for taps in INTEGER_TAPS)
+        yield from (Phases(size, channels, taps, (2, 2), quantized=True) for taps in INTEGER_TAPS if size % 2 == 0)
     for size, channels in NARROW[::every]:
-        yield Convolution(size, channels, (3, 3), quantised=True)
+        yield Convolution(size, channels, (3, 3), quantized=True)
     for size, channels in LARGE[::every]:
-        yield Convolution(size, channels, (1, 1), quantised=True)
-        yield Depthwise(size, channels, (3, 3), quantised=True)
-        yield Phases(size, channels, (3, 3), (2, 2), quantised=True)
+        yield Convolution(size, channels, (1, 1), quantized=True)
+        yield Depthwise(size, channels, (3, 3), quantized=True)
+        yield Phases(size, channels, (3, 3), (2, 2), quantized=True)
     for size, channels in WIDE[::every]:
-        yield from (Depthwise(size, channels, taps, quantised=True) for taps in ((3, 3), (5, 5)))
-    yield from (Convolution(1, size, (1, 1), quantised=True) for size in VECTORS[::every])
+        yield from (Depthwise(size, channels, taps, quantized=True) for taps in ((3, 3), (5, 5)))
+    yield from (Convolution(1, size, (1, 1), quantized=True) for size in VECTORS[::every])
     for size, channels in OTHERS[::every]:
         yield Conversion(size, channels)
-        yield from (kind(size, channels, quantised=True) for kind in (Addition, Table, Mean))
-        yield Pooling(size, channels, "max_pool", quantised=True)
+        yield from (kind(size, channels, quantized=True) for kind in (Addition, Table, Mean))
+        yield Pooling(size, channels, "max_pool", quantized=True)
         if size > 1:
             # Products by a single number in a row would be one table.
-            yield ByRow(size, channels, quantised=True)
+            yield ByRow(size, channels, quantized=True)
 
 
 def products(sample: Convolution) -> int:

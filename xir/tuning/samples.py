@@ -27,7 +27,7 @@ from xir.ir.passes import PassManager
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, is_copied, work_of
 
-QUANTISED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
+QUANTIZED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
 """The elements of samples on 8-bit integers."""
 
 WEIGHT_SCALE = 1 / 128
@@ -40,7 +40,7 @@ class Sample(ABC):
 
     size: int
     channels: int
-    quantised: bool = field(default=False, kw_only=True)
+    quantized: bool = field(default=False, kw_only=True)
     """Whether its numbers are 8-bit integers, instead of fp32."""
 
     @property
@@ -50,7 +50,7 @@ class Sample(ABC):
     @property
     def type(self) -> TensorType:
         """Of its operand and its result."""
-        return tensor_type(QUANTISED if self.quantised else f32, self.shape)
+        return tensor_type(QUANTIZED if self.quantized else f32, self.shape)
 
     @property
     @abstractmethod
@@ -59,7 +59,7 @@ class Sample(ABC):
 
     def form(self, kernel: Kernel) -> Kernel:
         """A kernel on fp32 numbers, or the one that does the same on integers."""
-        return INTEGER_FORMS[kernel] if self.quantised else kernel
+        return INTEGER_FORMS[kernel] if self.quantized else kernel
 
     @abstractmethod
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
@@ -68,7 +68,7 @@ class Sample(ABC):
 
     def weights(self, shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
         """Random numbers; if they are quantised, with a scale for each index of dimension `axis`, or one for all."""
-        return random_integers(shape, axis, ctx) if self.quantised else random_constant(shape, ctx)
+        return random_integers(shape, axis, ctx) if self.quantized else random_constant(shape, ctx)
 
     def works(self) -> list[Work]:
         """What its nodes do, in a chain."""
@@ -295,7 +295,7 @@ class Conversion(Sample):
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         flat = (self.size**2, self.channels)
-        yield (there := conversion(value, tensor_type(QUANTISED, self.shape)))
+        yield (there := conversion(value, tensor_type(QUANTIZED, self.shape)))
         yield (moved := reshaped(there.results[0], flat))
         yield (back := conversion(moved.output, tensor_type(f32, flat)))
         yield reshaped(back.results[0], self.shape)
@@ -423,8 +423,8 @@ def random_integers(shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.
     """Weights in 8 bits."""
     values = np.random.default_rng().integers(-127, 128, shape, np.int8)
     one = UniformType.per_tensor(i8, f32, WEIGHT_SCALE)
-    quantised = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
-    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantised, shape))
+    quantized = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
+    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantized, shape))
 
 
 def repeated(nodes: Sequence[Operation], before: SSAValue, value: SSAValue) -> list[Operation]:
@@ -457,14 +457,14 @@ def program(sample: Sample, count: int, shares_weights: bool = False) -> bytes:
         block.insert_ops_before(ops, subgraph.yield_op)
         return ops[-1].results[0]
 
-    if sample.quantised:
+    if sample.quantized:
         # Two conversions: XNNPACK would make a table of what is computed from one alone.
         value, given = add(conversion(value, sample.type)), add(conversion(given, sample.type))
     first, before = list(sample.nodes(value, given, ctx)), value
     value = add(*first)
     for _ in range(count - 1):
         value = add(*(repeated(first, before, value) if shares_weights else sample.nodes(value, given, ctx)))
-    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantised else value]
+    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantized else value]
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)

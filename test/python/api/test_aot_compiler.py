@@ -98,7 +98,7 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_a_quantised_file_that_is_wrong_by_itself(
+def test_a_quantized_file_that_is_wrong_by_itself(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the quantised program is right in PyTorch and the file is not, quantisation is not to blame."""
@@ -562,7 +562,7 @@ def batches():
         ("--quantize=int4", "q4", "dequantize_per_channel_group"),
     ],
 )
-def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
+def test_quantized(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
     (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
     arguments = [
         "--model",

@@ -294,6 +294,6 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graphs_quantised_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_graphs_quantized_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for delegate in ([], ["--delegate"]):
         check(folder, capsys, [f"mine.py:{name}", *delegate], GRAPHS[name])

@@ -134,10 +134,10 @@ def test_no_cost_is_below_zero() -> None:
      Addition(5, 8), ByRow(5, 8), Swap(5, 8), Function(5, 8, "gelu"), Transposition(5, 8),
      Transposition(5, 8, planes=True), Softmax(5, 8), Mean(5, 8),
      Pooling(5, 8, "max_pool"), Pooling(5, 8, "average_pool"), Enlargement(5, 8), Attention(5, 8, 2),
-     Conversion(5, 8), Convolution(5, 8, (1, 1), quantised=True), Convolution(5, 8, (3, 3), quantised=True),
-     Depthwise(5, 8, (5, 5), quantised=True), Phases(4, 8, (3, 3), (2, 2), quantised=True),
-     Addition(5, 8, quantised=True), Table(5, 8, quantised=True), Mean(5, 8, quantised=True),
-     Pooling(5, 8, "max_pool", quantised=True)],
+     Conversion(5, 8), Convolution(5, 8, (1, 1), quantized=True), Convolution(5, 8, (3, 3), quantized=True),
+     Depthwise(5, 8, (5, 5), quantized=True), Phases(4, 8, (3, 3), (2, 2), quantized=True),
+     Addition(5, 8, quantized=True), Table(5, 8, quantized=True), Mean(5, 8, quantized=True),
+     Pooling(5, 8, "max_pool", quantized=True)],
 )  # fmt: skip
 def test_a_chain_runs(sample: Sample) -> None:
     image = np.ones(sample.shape, np.float32)

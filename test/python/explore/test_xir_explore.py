@@ -136,7 +136,7 @@ def test_xir_aot_writes_the_page_of_its_passes(tmp_path: Path, monkeypatch: pyte
     assert aot(["--model", "factory.py:net", "-d", "--profile", str(trace)]) == 0
 
 
-def test_layers_of_a_quantised_program_have_their_error(
+def test_layers_of_a_quantized_program_have_their_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
