@@ -17,7 +17,7 @@ from bench.lowering import lowered
 from bench.models import named_model
 from bench.progress import step
 from xir.emitter import codec
-from xir.emitter.fbs import Schema
+from xir.emitter.fbs import FileSchema
 
 
 class Clock:
@@ -27,7 +27,7 @@ class Clock:
         self.encode = codec.encode
         self.seconds, self.calls, self.size = 0.0, 0, 0
 
-    def __call__(self, schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
+    def __call__(self, schema: FileSchema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
         start = time.process_time()
         written = self.encode(schema, tree, root)
         self.seconds += time.process_time() - start

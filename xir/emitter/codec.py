@@ -22,7 +22,7 @@ import numpy as np
 from flatbuffers import Builder, number_types
 
 from xir.emitter.errors import FormatError
-from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
+from xir.emitter.fbs import SCALARS, Field, FileSchema, Scalar, Table
 
 Tree: TypeAlias = dict[str, Any]
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap
@@ -39,7 +39,7 @@ MAX_DEPTH = 64
 """Nesting beyond this is refused; real schemas need under ten."""
 
 
-def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
+def encode(schema: FileSchema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
     """The FlatBuffers bytes of `tree`, a table named `root` (the schema's root type if None).
 
     The buffer carries the schema's file identifier. Raises FormatError for a field the schema does not have, a missing
@@ -56,7 +56,7 @@ def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> 
     return writer.finish(place)
 
 
-def decode(schema: Schema, buffer: Buffer, root: str | None = None, *, base: int = 0) -> Tree:
+def decode(schema: FileSchema, buffer: Buffer, root: str | None = None, *, base: int = 0) -> Tree:
     """The tree in `buffer`, whose root table is `root` (the schema's root type if None).
 
     Checks the file identifier when the schema has one. `base` is added to the offsets that errors name, for a buffer
@@ -81,7 +81,7 @@ class _Writer:
     Errors get their path on the way up, so that no path is built where nothing fails.
     """
 
-    def __init__(self, schema: Schema):
+    def __init__(self, schema: FileSchema):
         self.schema = schema
         self.builder: Any = Builder(1024)
 
@@ -209,7 +209,7 @@ class _Reader:
     bounds the work by the size of the buffer: honest files share at most a few strings.
     """
 
-    def __init__(self, schema: Schema, data: memoryview, base: int):
+    def __init__(self, schema: FileSchema, data: memoryview, base: int):
         self.schema = schema
         self.data = data
         self.base = base

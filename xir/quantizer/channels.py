@@ -46,7 +46,7 @@ class Scaled:
 
 
 @dataclass
-class Group:
+class ChannelGroup:
     """Values that share a factor by channel."""
 
     values: list[Node] = field(default_factory=list[Node])
@@ -64,7 +64,7 @@ class Group:
     """Those of the values that are converted to integers with a range known before."""
 
 
-def find_groups(observed: GraphModule) -> list[Group]:
+def find_groups(observed: GraphModule) -> list[ChannelGroup]:
     """The groups of a prepared graph that have weights on both sides, in the order of the graph."""
     return _Finder(observed).find()
 
@@ -85,16 +85,16 @@ class _Finder:
         self._mixes: set[Node] = set()
         self._bounds: dict[Node, float] = {}
 
-    def find(self) -> list[Group]:
+    def find(self) -> list[ChannelGroup]:
         for node in self._observed.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
                 self._fixed.add(node)
             elif node.op == "output" or (node.op == "call_function" and not self._take(node)):
                 self._fixed.update((node, *self._operands(node)))
-        groups: dict[Node, Group] = {}
+        groups: dict[Node, ChannelGroup] = {}
         for node in self._observed.graph.nodes:
             if node.op == "call_function":
-                self._collect(node, groups.setdefault(self._root(node), Group()))
+                self._collect(node, groups.setdefault(self._root(node), ChannelGroup()))
         fixed = {self._root(node) for node in self._fixed}
         return [
             group
@@ -102,7 +102,7 @@ class _Finder:
             if root not in fixed and group.producers and group.consumers and group.quantized
         ]
 
-    def _collect(self, node: Node, group: Group) -> None:
+    def _collect(self, node: Node, group: ChannelGroup) -> None:
         group.values.append(node)
         group.axis = self._axes.get(node, 1)
         group.producers += self._makes.get(node, [])

@@ -23,7 +23,7 @@ from .histogram import Histogram
 from .layers import module_path, operator_name
 from .outputs import OutputPowers, Power, converted_value
 from .report import Layer, QuantReport
-from .state import State, call
+from .state import GraphState, call
 
 PROBES = 4
 """Random directions of the outputs for each input."""
@@ -54,7 +54,7 @@ def measure(
     is called once for each sample, one after the other; each graph has buffers of its own, and the modules' stay.
     """
     measured = {end: _Measured(Power(), Power(), {}) for end in ends.values()}
-    states = State(floats), State(quantized), State(quantized)
+    states = GraphState(floats), GraphState(quantized), GraphState(quantized)
     powers = OutputPowers(floats)
     count = 0
     with torch.no_grad():
@@ -96,9 +96,9 @@ class _Comparison:
         quantized: GraphModule,
         measured: dict[str, _Measured],
         powers: OutputPowers,
-        exact_state: State,
-        actual_state: State,
-        alone_state: State,
+        exact_state: GraphState,
+        actual_state: GraphState,
+        alone_state: GraphState,
     ):
         self._quantized, self._measured, self._powers = quantized, measured, powers
         self._exact_state, self._actual_state, self._alone_state = exact_state, actual_state, alone_state

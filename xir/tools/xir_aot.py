@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from xir.api import EdgeProgram, Partitioner
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.diagnostics import DiagnosticError
     from xir.ir.remarks import RemarkFilter
     from xir.quantizer import QuantReport
@@ -174,7 +174,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     )
 
 
-def _profile(options: argparse.Namespace) -> Profile | None:
+def _profile(options: argparse.Namespace) -> MethodProfile | None:
     """The profile of --profile. OSError or UsageError if it cannot be read."""
     from xir.explore.profile import ProfileError, read_profile
 

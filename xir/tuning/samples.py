@@ -91,7 +91,7 @@ def _works(sample: Sample) -> tuple[Work, ...]:
 
 
 @dataclass(frozen=True)
-class Convolution(Sample):
+class ConvolutionSample(Sample):
     """A convolution of as many output channels as input channels; of one tap, a product of matrices."""
 
     taps: tuple[int, int]
@@ -106,7 +106,7 @@ class Convolution(Sample):
 
 
 @dataclass(frozen=True)
-class Depthwise(Sample):
+class DepthwiseSample(Sample):
     """A depthwise convolution."""
 
     taps: tuple[int, int]
@@ -121,7 +121,7 @@ class Depthwise(Sample):
 
 
 @dataclass(frozen=True)
-class Phases(Sample):
+class PhasesSample(Sample):
     """Depthwise convolutions with strides, as many as there are phases, and their results joined.
 
     So the result is as large as the image, whose height and width are multiples of the strides.
@@ -167,7 +167,7 @@ class Phases(Sample):
 
 
 @dataclass(frozen=True)
-class Attention(Sample):
+class AttentionSample(Sample):
     """The two products of attention, without its softmax, of so many heads and `size` tokens."""
 
     heads: int
@@ -189,7 +189,7 @@ class Attention(Sample):
 
 
 @dataclass(frozen=True)
-class Addition(Sample):
+class AdditionSample(Sample):
     """A sum of two images."""
 
     @property
@@ -201,7 +201,7 @@ class Addition(Sample):
 
 
 @dataclass(frozen=True)
-class ByRow(Sample):
+class ByRowSample(Sample):
     """Products of each row, of `channels` numbers, by a number of its own."""
 
     @property
@@ -214,7 +214,7 @@ class ByRow(Sample):
 
 
 @dataclass(frozen=True)
-class Function(Sample):
+class FunctionSample(Sample):
     """A function of each number."""
 
     kind: Literal["sigmoid", "tanh", "gelu", "exp", "log"]
@@ -228,7 +228,7 @@ class Function(Sample):
 
 
 @dataclass(frozen=True)
-class Table(Sample):
+class TableSample(Sample):
     """A function of each 8-bit integer, looked up in 256 entries, and once more: those in a row would be one table."""
 
     @property
@@ -244,7 +244,7 @@ class Table(Sample):
 
 
 @dataclass(frozen=True)
-class Swap(Sample):
+class SwapSample(Sample):
     """The two halves of the channels, cut apart and joined the other way round."""
 
     @property
@@ -263,7 +263,7 @@ class Swap(Sample):
 
 
 @dataclass(frozen=True)
-class Transposition(Sample):
+class TranspositionSample(Sample):
     """The channels before the pixels, and those numbers as an image again; or the other way round, of `planes`."""
 
     planes: bool = False
@@ -283,7 +283,7 @@ class Transposition(Sample):
 
 
 @dataclass(frozen=True)
-class Conversion(Sample):
+class ConversionSample(Sample):
     """A conversion to 8-bit integers, and back.
 
     Reshapes stand between, since XNNPACK would make a table of conversions in a row.
@@ -302,7 +302,7 @@ class Conversion(Sample):
 
 
 @dataclass(frozen=True)
-class Softmax(Sample):
+class SoftmaxSample(Sample):
     """The softmax of rows of `channels` numbers."""
 
     @property
@@ -314,7 +314,7 @@ class Softmax(Sample):
 
 
 @dataclass(frozen=True)
-class Mean(Sample):
+class MeanSample(Sample):
     """The mean of each channel, and the image less that."""
 
     @property
@@ -330,7 +330,7 @@ class Mean(Sample):
 
 
 @dataclass(frozen=True)
-class Pooling(Sample):
+class PoolingSample(Sample):
     """A pooling over windows of 3x3."""
 
     pooled: Literal["max_pool", "average_pool"]
@@ -346,7 +346,7 @@ class Pooling(Sample):
 
 
 @dataclass(frozen=True)
-class Enlargement(Sample):
+class EnlargementSample(Sample):
     """An image of twice the height and width, and a quarter of it."""
 
     @property

@@ -15,7 +15,7 @@ from xir.tools.remarks import RemarkOutput, printed
 
 if TYPE_CHECKING:
     from xir.api import EdgeProgram, ExecutorchProgram
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.diagnostics import Diagnostic
     from xir.quantizer import QuantReport
 
@@ -132,7 +132,7 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}"
 
 
-def latency(program: ExecutorchProgram, path: str, profile: Profile) -> str:
+def latency(program: ExecutorchProgram, path: str, profile: MethodProfile) -> str:
     """What a profile says that an execution takes. UsageError if it is of another program."""
     from xir.explore.profile import ProfileError, check_profile
     from xir.explore.runnable import runnable
