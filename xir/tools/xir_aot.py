@@ -164,8 +164,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     noise = None if options.quantize is None else _noise(program, exact)
     if noise is not None and noise.sqnr < found.sqnr + NOISE_MARGIN:
         next_step = (
-            f"quantisation itself is {noise.sqnr:.1f} dB: --quant-report names the layers, --min-sqnr and --max-drop "
-            "leave the worst in float, and more of the data that it is for helps --calibration"
+            f"quantisation itself is {noise.sqnr:.1f} dB: --quantize-report names the layers, --min-sqnr and "
+            "--max-drop leave the worst in float, and more of the data that it is for helps --calibration"
         )
     else:
         next_step = f"to find out why, run {bisect_command_of(options, partitioners)}"

@@ -69,7 +69,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--errors",
         metavar="FILE",
-        help="the output of `xir-aot --quant-report-json FILE`: how far layers are from float",
+        help="the output of `xir-aot --quantize-report-json FILE`: how far layers are from float",
     )
     parser.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects"

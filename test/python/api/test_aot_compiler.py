@@ -93,7 +93,7 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     error = capsys.readouterr().err
     assert re.fullmatch(
         r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\): "
-        r"quantisation itself is \d+.\d dB: --quant-report names the layers, .*\n",
+        r"quantisation itself is \d+.\d dB: --quantize-report names the layers, .*\n",
         error,
     )
 
@@ -571,9 +571,9 @@ def test_quantized(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, 
         mode,
         "--calibration",
         "mine.py:batches",
-        "--quant-report",
+        "--quantize-report",
     ]
-    assert main([*arguments, "--print", "--quant-report-json", "quality.json"]) == 0
+    assert main([*arguments, "--print", "--quantize-report-json", "quality.json"]) == 0
     out, err = capsys.readouterr()
     assert "error" not in err
     assert operator in out

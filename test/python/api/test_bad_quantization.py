@@ -266,7 +266,7 @@ def test_metrics(folder: Path, capsys: pytest.CaptureFixture[str], name: str) ->
 
 def test_an_interrupted_calibration_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--model", "mine.py:model", "--quantize", "--calibration", "mine.py:interrupted"]
-    assert main([*arguments, "--quant-report-json", "report.json", "--output_dir", "out"]) == 130
+    assert main([*arguments, "--quantize-report-json", "report.json", "--output_dir", "out"]) == 130
     assert capsys.readouterr().err == "xir-aot: interrupted\n"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".py") in ([], ["__pycache__"])
 

@@ -129,12 +129,13 @@ def test_no_cost_is_below_zero() -> None:
 
 @pytest.mark.parametrize(
     "sample",
-    [ConvolutionSample(5, 8, (1, 1)), ConvolutionSample(5, 8, (3, 1)), ConvolutionSample(5, 8, (3, 3)), DepthwiseSample(5, 8, (4, 1)),
-     PhasesSample(8, 8, (1, 3), (1, 4), (1, 2)), PhasesSample(4, 8, (3, 3), (2, 2)),
+    [ConvolutionSample(5, 8, (1, 1)), ConvolutionSample(5, 8, (3, 1)), ConvolutionSample(5, 8, (3, 3)),
+     DepthwiseSample(5, 8, (4, 1)), PhasesSample(8, 8, (1, 3), (1, 4), (1, 2)), PhasesSample(4, 8, (3, 3), (2, 2)),
      AdditionSample(5, 8), ByRowSample(5, 8), SwapSample(5, 8), FunctionSample(5, 8, "gelu"), TranspositionSample(5, 8),
      TranspositionSample(5, 8, planes=True), SoftmaxSample(5, 8), MeanSample(5, 8),
-     PoolingSample(5, 8, "max_pool"), PoolingSample(5, 8, "average_pool"), EnlargementSample(5, 8), AttentionSample(5, 8, 2),
-     ConversionSample(5, 8), ConvolutionSample(5, 8, (1, 1), quantized=True), ConvolutionSample(5, 8, (3, 3), quantized=True),
+     PoolingSample(5, 8, "max_pool"), PoolingSample(5, 8, "average_pool"), EnlargementSample(5, 8),
+     AttentionSample(5, 8, 2), ConversionSample(5, 8), ConvolutionSample(5, 8, (1, 1), quantized=True),
+     ConvolutionSample(5, 8, (3, 3), quantized=True),
      DepthwiseSample(5, 8, (5, 5), quantized=True), PhasesSample(4, 8, (3, 3), (2, 2), quantized=True),
      AdditionSample(5, 8, quantized=True), TableSample(5, 8, quantized=True), MeanSample(5, 8, quantized=True),
      PoolingSample(5, 8, "max_pool", quantized=True)],

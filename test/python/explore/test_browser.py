@@ -156,7 +156,7 @@ def test_a_quantized_program_has_charts(browser: Browser, page: Path, tmp_path: 
         "    return torch.nn.Sequential(*layers), (torch.rand(2, 64),)\n"
     )
     made = tmp_path / "quantised.html"
-    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quant-report"]
+    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quantize-report"]
     assert aot([*command, "--explore", str(made), "-o", str(tmp_path)]) == 0
     opened(browser, made)
     browser.click("[data-view=charts]")

@@ -48,9 +48,9 @@ def print_results(
         print(report.brief(), end="", file=text)
     if options.cost_report:
         print(edge.cost_report(options.cpu).text(), end="", file=text)
-    if quality is not None and options.quant_report_json:
-        write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
-    if quality is not None and options.quant_report:
+    if quality is not None and options.quantize_report_json:
+        write(Path(options.quantize_report_json), lambda file: file.write(quality.json().encode("utf-8")))
+    if quality is not None and options.quantize_report:
         print(quality.text(), file=text)
     elif quality is not None:
         last_lines = [*quality.metric_lines(), *last_lines]
