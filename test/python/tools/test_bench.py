@@ -67,7 +67,7 @@ def test_a_program_whose_making_was_interrupted_is_made_again(made: list[Path], 
     assert made == [path, path]
 
 
-@pytest.mark.parametrize("quantised", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("quantized", [False, True], ids=["fp32", "int8"])
 @pytest.mark.parametrize("name", by_hand.NETWORKS)
 def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantized: bool) -> None:
     graph = by_hand.Graph(quantized)
