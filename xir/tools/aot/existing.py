@@ -22,7 +22,7 @@ from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
-    from xir.runtime.same_results import Call, Sameness
+    from xir.runtime.same_results import MethodCall, Sameness
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
@@ -144,7 +144,7 @@ def _optimize(options: argparse.Namespace) -> int:
     )
 
 
-def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[Call]) -> Sameness:
+def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[MethodCall]) -> Sameness:
     from xir.runtime.same_results import sameness
 
     with step("Comparing both files"):
@@ -156,7 +156,7 @@ def _tell(
     programs: tuple[ExecutorchProgram, ExecutorchProgram],
     sizes: tuple[int, int],
     found: Sameness,
-    calls: Sequence[Call],
+    calls: Sequence[MethodCall],
 ) -> None:
     """Print what was chosen, both files beside each other, and how near they are. The sizes are of before and after:
     the file that was read may be the one that is written."""
@@ -181,7 +181,7 @@ def _tell(
         print(f"    {line}".rstrip())
 
 
-def _inputs(calls: Sequence[Call]) -> str:
+def _inputs(calls: Sequence[MethodCall]) -> str:
     """What both files were compared on."""
     given = sum(not call.is_drawn for call in calls)
     kinds = ["random inputs"] if given < len(calls) else []

@@ -26,7 +26,7 @@ STEPS = 4.0
 """How many times as far from the exact result as integers that are a step off each may lead, ours may be."""
 
 
-def quantised(programs: Sequence[Program], mode: str) -> ExportedProgram:
+def quantized(programs: Sequence[Program], mode: str) -> ExportedProgram:
     """Programs as one, quantised; DiagnosticError where nothing is to be."""
     inputs = tuple(each.values[name] for each in programs for name in each.inputs)
     return xir.quantize(Several(programs), inputs, config=QuantConfig(mode))  # pyright: ignore[reportArgumentType]

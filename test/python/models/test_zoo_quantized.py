@@ -26,7 +26,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, 
 import xir
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
-from xir.dialects.xnnpack.quantization import is_quantised
+from xir.dialects.xnnpack.quantization import is_quantized
 from xir.models import load_model
 from xir.runtime import Runtime, portable_kernels
 
@@ -65,7 +65,7 @@ def lowered(name: str, program: ExportedProgram, inputs: tuple[Tensor, ...]) -> 
 def float_products(program: xir.EdgeProgram) -> list[tuple[int, ...]]:
     """The shapes of the filters of fully connected nodes that compute in floating point; means have one row."""
     nodes = [op for op in program.module.walk() if isinstance(op, xnnpack.FullyConnectedOp)]
-    filters = [op.filter for op in nodes if not is_quantised(element_type(op.filter))]
+    filters = [op.filter for op in nodes if not is_quantized(element_type(op.filter))]
     return [tuple(shape_of(each)) for each in filters if shape_of(each)[0] > 1]
 
 
@@ -73,7 +73,7 @@ def float_products(program: xir.EdgeProgram) -> list[tuple[int, ...]]:
     ("mode", "group_size", "least"), [("dynamic", 32, 30), ("int4", 32, 12), ("int4", None, 12)], ids=str
 )
 @pytest.mark.parametrize("name", ["vit", "mobilebert", "llama2"])
-def test_inputs_quantised_at_run_time(
+def test_inputs_quantized_at_run_time(
     name: str, mode: Literal["dynamic", "int4"], group_size: int | None, least: float
 ) -> None:
     model, inputs = load_model(name)
@@ -127,9 +127,9 @@ def test_graphs_of_stocks_quantizer(name: str, recipe: Recipe) -> None:
         exact, expected = load_model(name)[0](*inputs), program.module()(*inputs)
     assert not float_products(delegated)
     convolutions = [op for op in delegated.module.walk() if isinstance(op, xnnpack.ConvolutionOp)]
-    quantised = [op for op in convolutions if is_quantised(element_type(op.filter))]
+    products = [op for op in convolutions if is_quantized(element_type(op.filter))]
     # Of two convolutions in a row it leaves one out where inputs are quantised at run time.
-    assert len(quantised) == len(convolutions) or recipe == "dynamic"
+    assert len(products) == len(convolutions) or recipe == "dynamic"
     # Training has moved the statistics of norms; otherwise as accurate as the graph says.
     if recipe != "qat":
         assert sqnr(result, exact) > sqnr(expected, exact) - 1

@@ -59,9 +59,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     program, _ = compiled(folder, options)
     program.save(folder / "model.pte")
     program.save(folder / "apart.pte", weights_apart=True)
-    quantised = deepcopy(model)
-    quantize(quantised, mode, 32, embedding)
-    return Case(folder / "model.pte", CachedDecoder(quantised, model.config, WINDOW).eval())
+    quantized = deepcopy(model)
+    quantize(quantized, mode, 32, embedding)
+    return Case(folder / "model.pte", CachedDecoder(quantized, model.config, WINDOW).eval())
 
 
 def integers_of(weight: Int8Weight | Int4Weight) -> Tensor:
@@ -114,7 +114,7 @@ def nudged(graph: nn.Module, seed: int) -> nn.Module:
     return other
 
 
-def test_the_file_computes_its_quantised_graph(case: Case) -> None:
+def test_the_file_computes_its_quantized_graph(case: Case) -> None:
     """As nearly as the graph computes itself.
 
     Where rounding moves a number to the next integer, scales of later rows change, and with them more integers.

@@ -237,7 +237,7 @@ Parameters = Callable[[dict[str, Any], Sequence[int]], tuple[Tensor, Tensor]]
 
 _DECOMPOSED = "edge.quantized_decomposed"
 
-QUANTISES: dict[str, Parameters] = {
+QUANTIZES: dict[str, Parameters] = {
     f"{_DECOMPOSED}.quantize_per_tensor": per_tensor,
     f"{_DECOMPOSED}.quantize_per_tensor.tensor": per_tensor,
     f"{_DECOMPOSED}.quantize_per_channel": per_channel,
@@ -247,7 +247,7 @@ QUANTISES: dict[str, Parameters] = {
 }
 """Edge ops that make integers of numbers, and how their parameters lie over a tensor."""
 
-DEQUANTISES: dict[str, Parameters] = {
+DEQUANTIZES: dict[str, Parameters] = {
     f"{_DECOMPOSED}.dequantize_per_tensor": per_tensor,
     f"{_DECOMPOSED}.dequantize_per_tensor.tensor": per_tensor,
     f"{_DECOMPOSED}.dequantize_per_channel": per_channel,
@@ -264,10 +264,10 @@ def converted(op: edge.EdgeOp, args: dict[str, Any], rounds: bool, beyond: float
     What is not rounded may lie `beyond` its integers, by so many steps.
     """
     value: Tensor = args["input"]
-    if (dequantises := DEQUANTISES.get(op.name)) is not None:
-        scale, zero_point = dequantises(args, value.shape)
+    if (dequantizes := DEQUANTIZES.get(op.name)) is not None:
+        scale, zero_point = dequantizes(args, value.shape)
         return (value.double() - zero_point) * scale
-    scale, zero_point = QUANTISES[op.name](args, value.shape)
+    scale, zero_point = QUANTIZES[op.name](args, value.shape)
     dtype = DTYPES[op.argument("output_dtype" if op.name.startswith("edge.torchao") else "dtype")]
     low, high = args["quant_min"], args["quant_max"]
     limits = torch.iinfo(dtype)

@@ -78,12 +78,12 @@ class Built:
     """How far a result may be from that, in steps and beyond the half step of rounding."""
 
 
-DEQUANTISE = edge.OPS["edge.quantized_decomposed.dequantize_per_tensor"]
-DEQUANTISE_CHANNELS = edge.OPS["edge.quantized_decomposed.dequantize_per_channel"]
-QUANTISE = edge.OPS["edge.quantized_decomposed.quantize_per_tensor"]
+DEQUANTIZE = edge.OPS["edge.quantized_decomposed.dequantize_per_tensor"]
+DEQUANTIZE_CHANNELS = edge.OPS["edge.quantized_decomposed.dequantize_per_channel"]
+QUANTIZE = edge.OPS["edge.quantized_decomposed.quantize_per_tensor"]
 
 
-def quantised(
+def quantized(
     name: str,
     args: dict[str, Any],
     only: Sequence[int] | None,
@@ -111,7 +111,7 @@ def quantised(
         stored = torch.clamp(torch.round(value / params.scale) + params.zero_point, -128, 127).to(torch.int8)
         integers.append(stored)
         argument = block.insert_arg(TensorType(i8, stored.shape), len(block.args))
-        return add(DEQUANTISE.build_from({"input": argument, **params.arguments()})), params.numbers(stored)
+        return add(DEQUANTIZE.build_from({"input": argument, **params.arguments()})), params.numbers(stored)
 
     def weight(value: torch.Tensor, axis: int) -> tuple[SSAValue, torch.Tensor]:
         by_channel = value.movedim(axis, 0).flatten(1)
@@ -121,7 +121,7 @@ def quantised(
         constants = {"input": stored, "scales": scales, "zero_points": torch.zeros(len(scales), dtype=torch.int64)}
         values = {k: add(edge.ConstantOp(make_dense(v.numpy(), ctx, k))) for k, v in constants.items()}
         limits = {"axis": axis, "quant_min": -127, "quant_max": 127, "dtype": i8}
-        return add(DEQUANTISE_CHANNELS.build_from({**values, **limits})), stored.double() * along.double()
+        return add(DEQUANTIZE_CHANNELS.build_from({**values, **limits})), stored.double() * along.double()
 
     def operand(key: str, value: Any) -> tuple[Any, Any]:
         if isinstance(value, list):
@@ -149,7 +149,7 @@ def quantised(
     steps: list[torch.Tensor] = []
     for index, number in zip(range(len(op.results)) if only is None else only, exact, strict=True):
         params = given[0] if how is Quantized.MOVES else result or ranged(float(number.min()), float(number.max()))
-        returned.append(add(QUANTISE.build_from({"input": op.results[index], **params.arguments()})))
+        returned.append(add(QUANTIZE.build_from({"input": op.results[index], **params.arguments()})))
         steps.append(torch.clamp(number / params.scale + params.zero_point, -128, 127))
     block.add_op(ReturnOp(*returned))
     types = ([arg.type for arg in block.args], [value.type for value in returned])
@@ -329,4 +329,4 @@ CASES.extend(
 def test_an_op_between_conversions_is_nodes_on_integers(
     name: str, args: dict[str, Any], only: Sequence[int] | None
 ) -> None:
-    check(name, quantised(name, args, only))
+    check(name, quantized(name, args, only))

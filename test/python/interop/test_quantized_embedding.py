@@ -10,7 +10,7 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
-from interop.test_llm_kernels import with_quantised_embedding
+from interop.test_llm_kernels import with_quantized_embedding
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
@@ -50,7 +50,7 @@ class Gated(nn.Module):
 )
 def test_logits_are_those_of_stocks_lowering(embedding: str, kernel: str, tmp_path: Path) -> None:
     import_module("executorch.kernels.quantized")
-    model = with_quantised_embedding(Gated().eval(), embedding)
+    model = with_quantized_embedding(Gated().eval(), embedding)
     bits = torch.int4  # pyright: ignore[reportAttributeAccessIssue]
     config = Int8DynamicActivationIntxWeightConfig(weight_dtype=bits, weight_granularity=PerGroup(32))
     quantize_(model, config)

@@ -18,14 +18,14 @@ from xir.quantizer.search import NothingToQuantizeError
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=examples(4), **DETERMINISTIC)
 @given(programs(sorted(FAMILIES.keys() - {"jumping"}), 4, 12))
-def test_quantised_graphs(program: Program) -> None:
+def test_quantized_graphs(program: Program) -> None:
     try:
-        quantised = xir.quantize(program, program.inputs)
+        quantized = xir.quantize(program, program.inputs)
     except NothingToQuantizeError:
         return
-    lowered = xir.to_edge(quantised).to_backend(xir.XnnpackPartitioner())
+    lowered = xir.to_edge(quantized).to_backend(xir.XnnpackPartitioner())
     ops = list(lowered.module.walk())
     assert not [op.name for op in ops if isinstance(op, edge.EdgeOp)]
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
-    for layer in agreements(quantised, [program.inputs]):
+    for layer in agreements(quantized, [program.inputs]):
         assert layer.largest <= 1, layer

@@ -26,7 +26,7 @@ from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
-from xir.dialects.xnnpack.quantization import is_quantised
+from xir.dialects.xnnpack.quantization import is_quantized
 from xir.emitter import emit, read
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
@@ -127,7 +127,7 @@ def check_nodes(program: EdgeProgram) -> None:
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
     weighted = [op for op in ops if isinstance(op, xnnpack.ConvolutionOp | xnnpack.FullyConnectedOp)]
     assert weighted
-    assert all(is_quantised(element_type(value)) for op in weighted for value in (op.input, op.filter))
+    assert all(is_quantized(element_type(value)) for op in weighted for value in (op.input, op.filter))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -180,13 +180,13 @@ class Activations(torch.nn.Module):
         self.count, self.rounded = count, rounded
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = quantised(x)
+        x = quantized(x)
         for _ in range(self.count):
-            x = quantised(-x) if self.rounded else -x
-        return quantised(x)
+            x = quantized(-x) if self.rounded else -x
+        return quantized(x)
 
 
-def quantised(x: torch.Tensor) -> torch.Tensor:
+def quantized(x: torch.Tensor) -> torch.Tensor:
     """A tensor in steps of 1/16."""
     limits = (0.0625, 3, -128, 127, torch.int8)
     return Q.dequantize_per_tensor.default(Q.quantize_per_tensor.default(x, *limits), *limits)
@@ -280,7 +280,7 @@ def module_cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "shape"), list(module_cases()))
-def test_linear_modules_that_torchao_quantised(name: str, shape: tuple[int, ...]) -> None:
+def test_linear_modules_that_torchao_quantized(name: str, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     modules, x = MODULES[name], torch.randn(shape)
     program = by_torchao(Linears(), x, modules.config)
@@ -295,7 +295,7 @@ def test_linear_modules_that_torchao_quantised(name: str, shape: tuple[int, ...]
         assert modules.filter in str(element_type(node.filter))
     remarks = [str(remark) for remark in lowered.remarks]
     assert len(remarks) == (2 if modules.remark else 0)
-    assert all(modules.remark in remark and "test_quantised_programs.py" in remark for remark in remarks)
+    assert all(modules.remark in remark and "test_quantized_programs.py" in remark for remark in remarks)
     expected = program.module()(x)
     ours, stock = run(lowered.to_executorch().buffer, x)
     assert (ours - expected).abs().max() <= modules.limit * expected.abs().max()
@@ -320,7 +320,7 @@ def four_bits(inputs: int) -> tuple[ExportedProgram, torch.nn.Module]:
 def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
     """XNNPACK leaves rows out for an odd number of 4-bit inputs: what is left there is what another run has written."""
     torch.manual_seed(inputs)
-    program, quantised = four_bits(inputs)
+    program, quantized = four_bits(inputs)
     lowered = to_edge(program).to_backend(XnnpackPartitioner())
     check_nodes(lowered)
     file = lowered.to_executorch().buffer
@@ -328,7 +328,7 @@ def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
     for count in (64, 9, 2, 33):
         numbers = torch.randn(count, inputs)
         with torch.no_grad():
-            exact = quantised(numbers)
+            exact = quantized(numbers)
         for got in (run([numbers])[0] for run in runs):
             # The graph has one scale for all rows, XNNPACK one for each: half a step of both for each of these weights.
             step = float(numbers.max().clamp(min=0) - numbers.min().clamp(max=0)) / 255
@@ -357,7 +357,7 @@ class LookUp(torch.nn.Module):
 @pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)], ids=["row", "group"])
 @pytest.mark.parametrize(("width", "kernel"), [(8, "byte"), (4, "4bit"), (2, "2bit")])
 @pytest.mark.parametrize("symmetric", [True, False], ids=["symmetric", "asymmetric"])
-def test_tables_stay_quantised(width: int, kernel: str, granularity: PerGroup | PerAxis, symmetric: bool) -> None:
+def test_tables_stay_quantized(width: int, kernel: str, granularity: PerGroup | PerAxis, symmetric: bool) -> None:
     """Those that torchao quantised, in the file and in memory, also in stock."""
     mapping = torchao.MappingType.SYMMETRIC if symmetric else torchao.MappingType.ASYMMETRIC
     config = torchao.IntxWeightOnlyConfig(bits(width), granularity, mapping)
@@ -404,7 +404,7 @@ class Heads(torch.nn.Module):
 @pytest.mark.parametrize("shape", [(3, 64), (2, 5, 3, 64)], ids=["rows", "batches"])
 @pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)], ids=["8 bits", "4 bits by group"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_short_floats_are_quantised_at_run_time(
+def test_short_floats_are_quantized_at_run_time(
     dtype: torch.dtype, granularity: PerGroup | PerAxis, shape: tuple[int, ...]
 ) -> None:
     """Between conversions to fp32, once for both modules; results are rounded, and scales of groups to bf16."""
@@ -413,8 +413,8 @@ def test_short_floats_are_quantised_at_run_time(
     is_grouped = isinstance(granularity, PerGroup)
     program = by_torchao(model, x, dynamic(4 if is_grouped else 8, granularity))
     wide = Heads().float()
-    for layer, quantised in ((wide.first, model.first), (wide.second, model.second)):
-        weight: Any = quantised.weight
+    for layer, quantized in ((wide.first, model.first), (wide.second, model.second)):
+        weight: Any = quantized.weight
         layer.weight.data = torch.ops.torchao.dequantize_affine(
             weight.qdata, weight.block_size, weight.scale.float(), weight.zero_point, torch.int8, -128, 127
         )

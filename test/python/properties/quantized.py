@@ -53,17 +53,17 @@ class Builder:
         self.block.add_op(op)
         return op.results[0]
 
-    def quantise(self, value: SSAValue, params: Params) -> SSAValue:
+    def quantize(self, value: SSAValue, params: Params) -> SSAValue:
         """Numbers as integers."""
         return self.op("quantized_decomposed.quantize_per_tensor", input=value, **arguments(params))
 
-    def dequantise(self, value: SSAValue, params: Params) -> SSAValue:
+    def dequantize(self, value: SSAValue, params: Params) -> SSAValue:
         """Integers as numbers."""
         return self.op("quantized_decomposed.dequantize_per_tensor", input=value, **arguments(params))
 
     def activation(self, integers: NDArray[np.int8], params: Params) -> SSAValue:
         """An argument of integers, as numbers."""
-        return self.dequantise(self.input(integers), params)
+        return self.dequantize(self.input(integers), params)
 
     def weight(self, weight: Weight, axis: int) -> SSAValue:
         """A filter's numbers; its scales are along `axis`, or one."""

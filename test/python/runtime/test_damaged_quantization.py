@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from emitter.test_files import with_graph
 from properties.integers import Params, Weight
-from properties.quantised import Builder
+from properties.quantized import Builder
 from properties.test_integer_rows import dynamic
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import SSAValue
@@ -117,7 +117,7 @@ def test_damaged_parameters_are_refused_with_one_line(name: str) -> None:
     build, result = PROGRAMS[name]
     b = Builder()
     value = build(b)
-    file = b.lowered(value if result is None else b.quantise(value, result)).to_executorch().buffer
+    file = b.lowered(value if result is None else b.quantize(value, result)).to_executorch().buffer
     kinds: list[str] = []
     with_graph(lambda graph: kinds.extend(each.member for each in parameters(graph)), file)
     assert kinds

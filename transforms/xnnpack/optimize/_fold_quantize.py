@@ -17,11 +17,11 @@ from xir.dialects.xnnpack.quantization import stored_bounds
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
 from xir.ir.rewriting import op_rewrite_pattern
-from xir.transforms.analysis.static_tensor import quantised, range_of
+from xir.transforms.analysis.static_tensor import quantized, range_of
 from xir.transforms.xnnpack.optimize._integers import (
     conversion,
     converted,
-    dequantised_from,
+    dequantized_from,
     is_activation,
     is_move,
     on_elements,
@@ -41,7 +41,7 @@ LARGEST_BIAS = 2**30
 
 
 @dataclass
-class FoldQuantise(RewritePattern):
+class FoldQuantize(RewritePattern):
     """quantise(node(dequantise(x), …)) → node(x, …), or, for a node that moves data, move(quantise(x))."""
 
     ctx: XirContext
@@ -49,11 +49,11 @@ class FoldQuantise(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.ConvertOp, rewriter: PatternRewriter, /) -> None:
         """Fold a conversion into the node before it, and those that it becomes above that node into theirs."""
-        pending = [op] if is_quantise(op) else []
+        pending = [op] if is_quantize(op) else []
         while pending:
             op = pending.pop()
             producer, wanted = op.input.owner, element_type(op.output)
-            source = dequantised_from(op.input)
+            source = dequantized_from(op.input)
             if source is not None and element_type(source) == wanted:
                 pass_on(op, source, rewriter)
                 continue
@@ -91,7 +91,7 @@ class FoldQuantise(RewritePattern):
 
     def integers_of(self, value: SSAValue, node: xnnpack.NodeOp, rewriter: PatternRewriter) -> SSAValue | None:
         """The integers that an operand of `node` was dequantised from, or can be computed in."""
-        source = dequantised_from(value)
+        source = dequantized_from(value)
         if source is not None:
             return source
         owner, made = value.owner, None
@@ -102,7 +102,7 @@ class FoldQuantise(RewritePattern):
         elif isinstance(owner, xnnpack.ConstantOp) and np.prod(shape_of(value)) > 1:
             made = self.integer_constant(owner)
         elif isinstance(owner, xnnpack.UnaryOp) and value.has_one_use() and owner.kind.data in KNOWN_RANGES:
-            source = dequantised_from(owner.input)
+            source = dequantized_from(owner.input)
             if source is not None and is_activation(source):
                 made, node = on_elements(owner, [source], [KNOWN_RANGES[owner.kind.data]]), owner
         return None if made is None else rewriter.insert(made, InsertPoint.before(node)).results[0]
@@ -124,7 +124,7 @@ class FoldQuantise(RewritePattern):
         if not np.isfinite([low, high]).all() or low == high:
             return None
         element = range_type(low, high)
-        return stored_constant(quantised(numbers, element, range_of(element)), element, op, self.ctx)
+        return stored_constant(quantized(numbers, element, range_of(element)), element, op, self.ctx)
 
     def integer_bias(self, bias: SSAValue, value: SSAValue, kernel: SSAValue) -> xnnpack.ConstantOp | None:
         """A constant bias as 32-bit integers with the scale of input · filter; None if the sums could wrap around."""
@@ -153,10 +153,10 @@ def hoist(
 ) -> list[xnnpack.ConvertOp]:
     """quantise(move(x)) → move(quantise(x)): rounding is the same before and after. Returns the new conversions."""
     if isinstance(move, xnnpack.ClampOp) and covers(move.bounds, wanted):
-        quantise = converted(move.input, wanted, move, rewriter)
-        rewriter.replace(op, [], [quantise])
+        quantize = converted(move.input, wanted, move, rewriter)
+        rewriter.replace(op, [], [quantize])
         rewriter.erase(move)
-        return [conversion(quantise)]
+        return [conversion(quantize)]
     before = {value: converted(value, wanted, move, rewriter) for value in dict.fromkeys(move.operands)}
     moved = on_elements(move, [before[value] for value in move.operands], [wanted])
     if moved is None:
@@ -169,7 +169,7 @@ def hoist(
     return [conversion(value) for value in before.values()]
 
 
-def is_quantise(op: xnnpack.ConvertOp) -> bool:
+def is_quantize(op: xnnpack.ConvertOp) -> bool:
     """Whether a conversion rounds numbers to integers with a known scale."""
     return isinstance(element_type(op.input), Float32Type) and isinstance(element_type(op.output), UniformType)
 
