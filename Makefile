@@ -219,7 +219,7 @@ FP16_CPUINFO = AVX512_FP16_CPUINFO="$$($(BIN)/python -c 'from importlib.util imp
     libraries = {"executorch": "libexecutorch_threadpool.so", "torch": "libc10.so"}; \
     print(":".join(f"{find(name).submodule_search_locations[0]}/lib/{library}" for name, library in libraries.items()))')"
 # Tests of numbers in halves; ALL=1 takes every test in Python, whose halves then take hours.
-FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/transforms/test_quantised.py \
+FP16_TESTS = $(if $(ALL),test/python,test/python/transforms/test_legalizations.py test/python/transforms/test_quantized.py \
     $(addprefix test/python/,ops properties interop llm evaluate faults api models/test_half_precision.py))
 
 .PHONY: test-fp16

@@ -15,7 +15,7 @@ import torch
 from bench import latency, lowering, quantization, report
 from bench.models import named_model
 from bench.progress import step
-from bench.stock import Quantisation, run_eager, stock_program
+from bench.stock import Quantization, run_eager, stock_program
 
 
 def processor() -> str:
@@ -73,7 +73,7 @@ def bench_float(reference: str, cpu: str, threads: Sequence[int], folder: Path, 
     return Results(measured, [lowered, stock.lowering], {}, text)
 
 
-def bench_quantised(reference: str, mode: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_quantized(reference: str, mode: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
     """Compare the programs that each compiler's recipe gives, with our float one beside them."""
     name, model, inputs = named_model(reference)
     ours, float_ = folder / "xir.pte", folder / "xir_fp32.pte"
@@ -89,7 +89,7 @@ def bench_quantised(reference: str, mode: str, cpu: str, threads: Sequence[int],
         lowering.lower_xir(torch.export.export(model, inputs), float_, cpu)
     with step("Running xir's quantised graph in torch"):
         graph = latency.outputs_of(run_eager(program.module()), images)
-    stock = stock_program(name, model, inputs, Quantisation(mode, images, wanted), cache)
+    stock = stock_program(name, model, inputs, Quantization(mode, images, wanted), cache)
     measured = [latency.compare(ours, stock.path, inputs, count, float_) for count in threads]
     outputs = latency.outputs_of(latency.load_xir(ours, 1), images)
     stock_outputs = latency.outputs_of(latency.load_stock(stock.path, 1), images)
@@ -113,7 +113,7 @@ def main() -> None:
         if mode is None:
             results = bench_float(name, arguments.cpu, threads, folder, cache)
         else:
-            results = bench_quantised(name, mode, arguments.cpu, threads, folder, cache)
+            results = bench_quantized(name, mode, arguments.cpu, threads, folder, cache)
     form = f"{mode} q8" if mode else "fp32"
     print(f"\n{name}, {form}, on {processor()}: milliseconds of alternating rounds, after warm-ups;")
     print(f"load and first iteration: medians of {latency.LOADS} loads, the mean of two such.\n")

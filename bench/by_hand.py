@@ -58,9 +58,9 @@ def library() -> ctypes.CDLL:
 class Graph:
     """A subgraph in the making; values are ids, and activations are [N, H, W, C]."""
 
-    def __init__(self, quantised: bool):
+    def __init__(self, quantized: bool):
         self.xnnpack = library()
-        self.quantised = quantised
+        self.quantized = quantized
         self.numbers = np.random.default_rng(0)
         self.kept: list[Any] = []
         self.shapes: dict[int, Shape] = {}
@@ -78,7 +78,7 @@ class Graph:
         """A value that a node computes, or with `data` an fp32 constant."""
         dims, made = (c_size_t * len(shape))(*shape), c_uint32()
         rest = (c_size_t(len(shape)), dims, data, c_uint32(external), c_uint32(flags), byref(made))
-        if self.quantised:
+        if self.quantized:
             scale = c_float(0.05)
             self.call("xnn_define_quantized_tensor_value", self.handle, c_int(QINT8), c_int32(0), scale, *rest)
         else:
@@ -89,7 +89,7 @@ class Graph:
     def constant(self, shape: Shape, channel: int) -> int:
         """A filter, or with one dimension a bias, quantised by channel."""
         count = int(np.prod(shape)) + PADDING
-        if not self.quantised:
+        if not self.quantized:
             return self.activation(shape, data=self.keep((self.numbers.standard_normal(count) * 0.05).astype("f4")))
         is_bias = len(shape) == 1
         data = self.keep(self.numbers.integers(-127, 128, count).astype(np.int32 if is_bias else np.int8))
@@ -175,7 +175,7 @@ class Graph:
     def finish(self, value: int) -> Callable[[], None]:
         """The classifier, and a function that runs the graph once on one thread."""
         self.linear(value, CLASSES, 1, EXTERNAL_OUTPUT)
-        runtime, dtype = c_void_p(), np.int8 if self.quantised else np.float32
+        runtime, dtype = c_void_p(), np.int8 if self.quantized else np.float32
         self.call("xnn_create_runtime_v4", self.handle, None, None, None, c_uint32(0), byref(runtime))
         self.call("xnn_reshape_runtime", runtime)
         image = self.keep(self.numbers.integers(-100, 100, int(np.prod(IMAGE)) + PADDING).astype(dtype))

@@ -26,7 +26,7 @@ import xir
 from bench.__main__ import processor
 from bench.models import named_model
 from bench.progress import step
-from xir.cost.choices import Layer
+from xir.cost.choices import ConvolutionLayer
 from xir.cost.processors import one_profile
 from xir.cost.profile import CostProfile
 from xir.cost_report import CostReport, cost_report
@@ -64,7 +64,7 @@ MAX_ERROR = 4.0
 class Placed:
     """A convolution that several forms can compute, in a model."""
 
-    layer: Layer
+    layer: ConvolutionLayer
     weights: int
     """The bytes of all weights of the model."""
 
@@ -160,7 +160,7 @@ def layers_of(program: xir.EdgeProgram) -> Counter[Placed]:
     return found
 
 
-def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
+def module_of(layer: ConvolutionLayer, ctx: XirContext) -> ModuleOp:
     """A program of one convolution, with random weights: equal ones would be packed once."""
     batch, height, width, _ = layer.image
     top, right, bottom, left = layer.padding
@@ -192,7 +192,7 @@ def module_of(layer: Layer, ctx: XirContext) -> ModuleOp:
     return module
 
 
-def program(layer: Layer, form: Form) -> bytes:
+def program(layer: ConvolutionLayer, form: Form) -> bytes:
     """A file with one convolution in one form."""
     ctx = XirContext()
     module = module_of(layer, ctx)

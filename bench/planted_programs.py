@@ -256,7 +256,7 @@ class Sizes(nn.Module):
         return self.out(y)
 
 
-class Quantised(nn.Module):
+class Quantized(nn.Module):
     """Layers and moves that integers are computed in."""
 
     row: Tensor
@@ -361,7 +361,7 @@ PROGRAMS: dict[str, Program] = {
     "outside": Program(Outside, image(3, 4, 6)),
     "state": Program(State, lambda: (torch.randn(1, 4, 3), torch.tensor([1, 3, 6, 7]))),
     "sizes": Program(Sizes, image(2, 6, 8), dynamic={0: {0: "batch", 1: "length"}}),
-    "integers": Program(Quantised, image(2, 3, 18, 16), "static"),
+    "integers": Program(Quantized, image(2, 3, 18, 16), "static"),
     "rows": Program(Attention, image(2, 6, 16), "dynamic"),
     "fine": Program(Fine, image(2, 5, 64)),
     "imports": Program(Imports, image(2, 6, 5)),

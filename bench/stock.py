@@ -27,7 +27,7 @@ class StockProgram:
 
 
 @dataclass(frozen=True)
-class Quantisation:
+class Quantization:
     """What a quantised program depends on beside its model."""
 
     mode: str
@@ -37,27 +37,27 @@ class Quantisation:
 
 
 def stock_program(
-    name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], quantisation: Quantisation | None, folder: Path
+    name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], recipe: Quantization | None, folder: Path
 ) -> StockProgram:
     """The program in `folder`, or a new one which is put there.
 
     The files' name has the model's, the form, stock's version and a digest of weights and inputs.
     """
-    form = "fp32" if quantisation is None else f"{quantisation.mode}_q8"
-    key = digest(model, inputs if quantisation is None else [each for image in quantisation.images for each in image])
+    form = "fp32" if recipe is None else f"{recipe.mode}_q8"
+    key = digest(model, inputs if recipe is None else [each for image in recipe.images for each in image])
     stem = f"{name}_{form}_executorch_{importlib.metadata.version('executorch')}_{key}"
     path, facts = folder / f"{stem}.pte", folder / f"{stem}.json"
     if path.exists() and facts.exists():
         known = json.loads(facts.read_text(encoding="utf-8"))
         lowered = Lowering(**known["lowering"] | {"compiler": "ExecuTorch, in an earlier run"})
         return StockProgram(path, lowered, known["graph_sqnr"])
-    if quantisation is None:
+    if recipe is None:
         exported, ratio = torch.export.export(model, inputs), None
     else:
         with step("Quantising by ExecuTorch's recipe"):
-            exported = quantization.quantize_stock(model, inputs, quantisation.images, quantisation.mode)
-            outputs = outputs_of(run_eager(exported.module()), quantisation.images)
-            ratio = quantization.sqnr(outputs, quantisation.wanted)
+            exported = quantization.quantize_stock(model, inputs, recipe.images, recipe.mode)
+            outputs = outputs_of(run_eager(exported.module()), recipe.images)
+            ratio = quantization.sqnr(outputs, recipe.wanted)
     with step("Lowering with ExecuTorch"):
         lowered = lowering.lower_stock(exported, path)
     # The facts come last: a program without them is one whose making was interrupted.

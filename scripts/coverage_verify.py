@@ -3,7 +3,7 @@
 Clang counts the two outcomes of each condition, and this lists those that never came. A branch that no file can reach
 stands in UNREACHABLE with its reason, one a line:
 
-    verify_plan.cc: condition as the source has it: true|false: reason
+    decode_values.cc: condition as the source has it: true|false: reason
 
 Every other branch has to be taken, and what stands there has to exist and not to be taken.
 """
@@ -24,7 +24,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "fuzz" / "backend_cpp"
 PROFILES = ROOT / "build" / "coverage-verify"
-VERIFIER = ROOT / "backend_cpp" / "src" / "verify"
+SOURCES = ROOT / "backend_cpp" / "src"
+VERIFIER = ("program", "verify")
+"""The folders that what a file says is checked in."""
 UNREACHABLE = ROOT / "backend_cpp" / "tests" / "unreachable_branches.txt"
 DATA = ROOT / "backend_cpp" / "tests" / "data"
 TESTS, REPLAY = BUILD / "tests" / "xir_tests", BUILD / "fuzz" / "xir_fuzz_replay"
@@ -85,7 +87,7 @@ def _report(taken: dict[Branch, bool]) -> int:
             sys.stdout.write(f"{UNREACHABLE.name}: {file}: {condition}: {outcome}: {what}\n")
             out_of_date += 1
     for branch in missing:
-        sys.stdout.write(f"{VERIFIER.relative_to(ROOT)}/{branch}\n")
+        sys.stdout.write(f"{branch}\n")
     covered = sum(taken.values())
     share = 100 * covered / len(taken) if taken else 0
     sys.stdout.write(
@@ -117,7 +119,7 @@ def _taken() -> dict[Branch, bool]:
     subprocess.run(["llvm-profdata", "merge", "-o", merged, *PROFILES.glob("*.profraw")], check=True)
     command = ["llvm-cov", "export", f"-instr-profile={merged}", str(TESTS), "-object", str(REPLAY)]
     exported = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    sources = {path: path.read_text().splitlines() for path in VERIFIER.iterdir()}
+    sources = {path: path.read_text().splitlines() for name in VERIFIER for path in (SOURCES / name).iterdir()}
     taken: dict[Branch, bool] = defaultdict(bool)
     for function in exported["data"][0]["functions"]:
         for branch, count in _branches(function, sources):

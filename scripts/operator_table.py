@@ -29,7 +29,7 @@ from xir.transforms.xnnpack.legalizations.expansion import expansion
 from xir.transforms.xnnpack.legalizations.samples import samples_of
 
 TYPES = (f32, f16, bf16, i32)
-QUANTISATION = names_of(Quantize | Dequantize)
+QUANTIZATION = names_of(Quantize | Dequantize)
 KINDED = (xnnpack.UnaryKindAttr, xnnpack.BinaryKindAttr, xnnpack.ReduceKindAttr)
 
 INT8 = {
@@ -109,7 +109,7 @@ def rows() -> Iterator[tuple[str, ...]]:
             yield f"`{short}`", "kernel", "", "", "", "", stock
             continue
         conditions = "; ".join(refusal.text for refusal in refusals_of(name))
-        if name in QUANTISATION:
+        if name in QUANTIZATION:
             yield f"`{short}`", "`convert`, folded into its neighbours", "", "", "", conditions, stock
             continue
         plain, own = built["executorch"].get(name, {}), built["xir"].get(name, {})
@@ -144,7 +144,7 @@ def nodes_text(found: dict[str, set[str]], nothing: str) -> str:
 def samples_built(target: Target) -> dict[str, dict[str, set[str]]]:
     """Op -> element type -> the nodes that its rule builds for the samples of which it refuses nothing."""
     found: dict[str, dict[str, set[str]]] = {}
-    for name in RULES.keys() - QUANTISATION:
+    for name in RULES.keys() - QUANTIZATION:
         # Samples have integers where the op takes them; a call by the schema is tried on integers as well.
         types = TYPES[:3] if RULES[name].samples else TYPES
         for sample in samples_of(name):

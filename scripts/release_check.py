@@ -16,7 +16,7 @@ import wheel_xnnpack
 from make_wheel import PROCESSORS
 
 ROOT = Path(__file__).parents[1]
-LICENCES = (*wheel_xnnpack.LICENCES, "executorch", "KleidiAI")
+LICENSES = (*wheel_xnnpack.LICENSES, "executorch", "KleidiAI")
 """What a wheel holds the licences of."""
 
 SITE = ROOT / "build" / "site" / "html" / "index.html"
@@ -69,9 +69,9 @@ def wheel_problems(version: str, processor: str) -> Iterator[str]:
         yield f"dist has no wheel of {version} for {processor}: make wheel"
     for wheel in wheels:
         names = set(zipfile.ZipFile(wheel).namelist())
-        for licence in LICENCES:
-            if f"xir/lib/xnnpack/licenses/{licence}" not in names:
-                yield f"{wheel.name} lacks the licence of {licence}"
+        for license in LICENSES:
+            if f"xir/lib/xnnpack/licenses/{license}" not in names:
+                yield f"{wheel.name} lacks the licence of {license}"
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 XNNPACK = "libexecutorch_backend_xnnpack.so"
 NEEDED = ("libexecutorch_threadpool.so", "libexecutorch.so")
 
-LICENCES = ("XNNPACK", "pthreadpool", "cpuinfo", "FP16", "FXdiv", "flatbuffers")
+LICENSES = ("XNNPACK", "pthreadpool", "cpuinfo", "FP16", "FXdiv", "flatbuffers")
 """Of what is compiled into the libraries, as PyTorch's wheel has their texts."""
 
 KLEIDIAI = """KleidiAI, which XNNPACK calls on 64-bit Arm: Copyright Arm Limited and/or its affiliates, licensed under
@@ -33,12 +33,12 @@ def bundle(processor: str, work: Path, out: Path) -> None:
     with zipfile.ZipFile(_executorch(processor, work)) as wheel:
         for name in (XNNPACK, *NEEDED):
             (out / _renamed(name)).write_bytes(wheel.read(f"executorch/lib/{name}"))
-        (licence,) = (name for name in wheel.namelist() if name.endswith(".dist-info/licenses/LICENSE"))
-        (out / "licenses" / "executorch").write_bytes(wheel.read(licence))
+        (license,) = (name for name in wheel.namelist() if name.endswith(".dist-info/licenses/LICENSE"))
+        (out / "licenses" / "executorch").write_bytes(wheel.read(license))
     for name in (XNNPACK, *NEEDED):
         _rename(out / _renamed(name))
     texts = distribution("torch").locate_file("")
-    for name in LICENCES:
+    for name in LICENSES:
         (text,) = Path(str(texts)).glob(f"torch-*.dist-info/licenses/third_party/{name}/LICENSE")
         shutil.copyfile(text, out / "licenses" / name)
     (out / "licenses" / "KleidiAI").write_text(KLEIDIAI, encoding="utf-8")

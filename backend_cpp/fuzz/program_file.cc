@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/round_up.h"
 #include "program_generated.h"
 #include "verify/container.h"
 
@@ -13,8 +14,6 @@ constexpr size_t kHeaderSize = 32;
 constexpr size_t kSegmentAlignment = 128;
 constexpr size_t kConstantAlignment = 16;
 constexpr size_t kXnnHeaderLength = 30;
-
-size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 template <typename T>
 T Read(const uint8_t* at) {

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/round_up.h"
+
 namespace xir::testing {
 namespace {
 
@@ -25,8 +27,6 @@ template <typename T>
 void Write(Blob* file, size_t at, T value) {
   std::memcpy(file->data() + at, &value, sizeof(T));
 }
-
-size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());

@@ -6,8 +6,8 @@
 
 #include "golden.h"
 #include "graphs.h"
+#include "program/decode.h"
 #include "testing.h"
-#include "verify/verify.h"
 #include "verify/verify_graph.h"
 #include "xir/library.h"
 #include "xnnpack/shared_weights.h"
@@ -66,9 +66,9 @@ Blob LinearsOfOneConstant() {
 XIR_TEST(filters_at_one_address_are_not_shared) {
   const Blob file = LinearsOfOneConstant();
   WorkBudget budget(UINT64_MAX);
-  const auto program = VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
+  const auto program = DecodeProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
   EXPECT_OK(program.ok() ? Status() : Fail(Code::kInternal, "it is refused"));
-  const auto graph = VerifyGraph(program.value().plans[0].delegates[0].bytes, program.value(),
+  const auto graph = VerifyGraph(program.value().methods[0].delegates[0].bytes, program.value(),
                                  {UINT64_MAX}, &budget);
   EXPECT_OK(graph.ok() ? Status() : Fail(Code::kInternal, "its graph is refused"));
   EXPECT(graph.value().constants[1].data() == graph.value().constants[2].data());

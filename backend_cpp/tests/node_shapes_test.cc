@@ -6,6 +6,7 @@
 
 #include "exercise.h"
 #include "graphs.h"
+#include "program/description.h"
 #include "testing.h"
 #include "verify/graph_verifier.h"
 #include "verify/verify_graph.h"
@@ -84,7 +85,7 @@ void Empty(const flatbuffers::Vector<T>* list) {
 
 Status Verify(const Blob& flatbuffer) {
   WorkBudget budget(flatbuffer.size());
-  return ToStatus(VerifyGraph(Bytes(flatbuffer.data(), flatbuffer.size()), ProgramView(),
+  return ToStatus(VerifyGraph(Bytes(flatbuffer.data(), flatbuffer.size()), ProgramDescription(),
                               {uint64_t{1} << 20}, &budget));
 }
 
@@ -493,7 +494,7 @@ Status Followed(const GraphMaker& made, std::initializer_list<uint64_t> sizes,
   const Blob flatbuffer = made.Flatbuffer();
   WorkBudget budget(flatbuffer.size());
   XIR_ASSIGN_OR_RETURN(const auto view, VerifyGraph(Bytes(flatbuffer.data(), flatbuffer.size()),
-                                                    ProgramView(), {1 << 20}, &budget));
+                                                    ProgramDescription(), {1 << 20}, &budget));
   GraphVerifier shapes(view, 1 << 20);
   XIR_RETURN_IF_ERROR(shapes.Run(&budget));
   Status status = shapes.Follow([&](const graph::XNNTensorValue&) {

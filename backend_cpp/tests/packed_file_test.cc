@@ -16,8 +16,8 @@
 
 #include "core/digest.h"
 #include "golden.h"
+#include "program/decode.h"
 #include "testing.h"
-#include "verify/verify.h"
 #include "verify/verify_graph.h"
 #include "xir/library.h"
 
@@ -137,10 +137,10 @@ T* At(Blob* file, size_t offset) {
 // bytes, stays as it is.
 Blob WithOtherConstant(Blob file) {
   WorkBudget budget(file.size());
-  const auto view = VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
+  const auto view = DecodeProgram(Bytes(file), {}, {UINT64_MAX}, &budget);
   EXPECT(view.ok());
   const auto graph =
-      VerifyGraph(view.value().plans[0].delegates[0].bytes, view.value(), {UINT64_MAX}, &budget);
+      VerifyGraph(view.value().methods[0].delegates[0].bytes, view.value(), {UINT64_MAX}, &budget);
   EXPECT(graph.ok());
   const Bytes constant = graph.value().constants[1];
   file[static_cast<size_t>(constant.data() - file.data()) + 2] ^= 0x40;

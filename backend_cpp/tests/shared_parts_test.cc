@@ -10,8 +10,8 @@
 
 #include "data_generated.h"
 #include "graphs.h"
+#include "program/decode.h"
 #include "testing.h"
-#include "verify/verify.h"
 #include "verify/verify_graph.h"
 #include "xir/program.h"
 #include "xir/source.h"
@@ -369,6 +369,26 @@ XIR_TEST(lists_of_arenas_are_aligned) {
   EXPECT(refused == 1);
 }
 
+XIR_TEST(lists_of_doubles_are_aligned) {
+  size_t refused = 0;
+  for (const bool shifted : {false, true}) {
+    const Blob file = Write([&](FlatBufferBuilder* b, Plan* plan, Parts*) {
+      b->CreateVector(std::vector<int64_t>{0});
+      if (shifted) b->CreateVector(std::vector<uint32_t>());
+      b->StartVector(2, sizeof(uint32_t));
+      b->PushElement(uint32_t{0});
+      b->PushElement(uint32_t{0});
+      const auto list =
+          program::CreateDoubleList(*b, Offset<flatbuffers::Vector<double>>(b->EndVector(1)));
+      plan->values.push_back(
+          program::CreateEValue(*b, program::KernelTypes::DoubleList, list.Union()));
+    });
+    const Status status = ToStatus(LoadForward(file));
+    refused += FailsWith(status, "a list is not aligned in the file") ? 1 : 0;
+  }
+  EXPECT(refused == 1);
+}
+
 XIR_TEST(overloads_are_not_shared_without_end) {
   ExpectQuickRefusal([](FlatBufferBuilder* b, Plan* plan, Parts*) {
     const auto name = b->CreateString("aten::add");
@@ -632,8 +652,8 @@ XIR_TEST(each_charge_may_be_one_too_many) {
     const auto verify = [&](uint64_t left) -> Status {
       WorkBudget budget(/*file_size=*/0);
       XIR_RETURN_IF_ERROR(budget.Charge(WorkBudget::kFree - left));
-      XIR_ASSIGN_OR_RETURN(const auto view, VerifyProgram(Bytes(file), {}, {UINT64_MAX}, &budget));
-      for (const DelegateView& delegate : view.plans[0].delegates) {
+      XIR_ASSIGN_OR_RETURN(const auto view, DecodeProgram(Bytes(file), {}, {UINT64_MAX}, &budget));
+      for (const DelegateDescription& delegate : view.methods[0].delegates) {
         XIR_RETURN_IF_ERROR(ToStatus(VerifyGraph(delegate.bytes, view, {UINT64_MAX}, &budget)));
       }
       return {};

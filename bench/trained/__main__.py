@@ -48,13 +48,13 @@ def _print_table(task: Task, only: str) -> None:
     print(f"| recipe | {' | '.join(names)} | seconds |\n|:--|{'--:|' * (len(names) + 1)}")
     if task.truth is not None:
         print(f"| fp32 | {' | '.join([''] * (len(names) - 1))} | {task.truth(exact):.3f} | |")
-    for name, quantise in recipes(task).items():
+    for name, quantize in recipes(task).items():
         if only not in name:
             continue
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = quantise()
+            run = quantize()
         seconds = time.perf_counter() - start
         outputs = torch.cat([run(inputs) for inputs in task.held_out])
         row = " | ".join(measures(task, outputs, exact))

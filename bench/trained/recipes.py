@@ -66,10 +66,10 @@ def _nncf(task: Task, options: dict[str, Any]) -> Run:
     options = {name: nncf.QuantizationPreset[each] if name == "preset" else each for name, each in options.items()}
     exported = torch.export.export(task.model, task.calibration[0]).module()
     data = nncf.Dataset(task.calibration, lambda inputs: inputs)
-    quantised = nncf.quantize(exported, data, subset_size=len(task.calibration), **options)
+    quantized = nncf.quantize(exported, data, subset_size=len(task.calibration), **options)
 
     def run(inputs: tuple[Tensor, ...]) -> Tensor:
         with torch.no_grad():
-            return quantised(*inputs)
+            return quantized(*inputs)
 
     return run

@@ -20,7 +20,7 @@ Group = UnresolvedOperand | list[UnresolvedOperand | None] | None
 """One argument as written: a value, a list in brackets, or none."""
 
 
-class Call(TypedDict):
+class CallParts(TypedDict):
     """What `Operation.create` makes the op from."""
 
     operands: Sequence[SSAValue]
@@ -43,7 +43,7 @@ def print_call(op: EdgeOp, printer: Printer) -> None:
     printer.print_function_type(op.operand_types, op.result_types)
 
 
-def parse_call(parser: Parser, schema: Schema) -> Call:
+def parse_call(parser: Parser, schema: Schema) -> CallParts:
     """Parse what follows the op's name. The parser's error says which argument is wrong."""
     properties: dict[str, Attribute] = {}
     unresolved = _parse_tensors(parser, schema, properties)
@@ -55,7 +55,7 @@ def parse_call(parser: Parser, schema: Schema) -> Call:
     pos = parser.pos
     type = parser.parse_function_type()
     operands = parser.resolve_operands(unresolved, type.inputs.data, pos)
-    return Call(operands=operands, result_types=type.outputs.data, properties=properties, attributes=attributes)
+    return CallParts(operands=operands, result_types=type.outputs.data, properties=properties, attributes=attributes)
 
 
 def _parse_tensors(parser: Parser, schema: Schema, properties: dict[str, Attribute]) -> list[UnresolvedOperand]:

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects.delegate import InfersShapes
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.quantization import expect_interval, is_quantised, quantised_by_tensor
+from xir.dialects.xnnpack.quantization import expect_interval, is_quantized, quantized_by_tensor
 from xir.dialects.xnnpack.signatures import PLAIN_DATATYPES, Filter, Form, Signature, datatype_of
 from xir.dialects.xnnpack.wire import Member, Wire
 from xir.ir import tensor_types
@@ -86,10 +86,10 @@ class NodeOp(InfersShapes, ABC):
     """The element types, quantised ones apart, that XNNPACK computes the node on: one for all operands and results."""
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
     """Further forms: the element types of the operands that are there, then of the results."""
-    QUANTISED: ClassVar[tuple[Form, ...]] = ()
+    QUANTIZED: ClassVar[tuple[Form, ...]] = ()
     """Forms with quantised operands or results."""
     FILTER: ClassVar[Filter | None] = None
-    """How the second operand is quantised, where it is a filter; adds its forms to `QUANTISED`."""
+    """How the second operand is quantised, where it is a filter; adds its forms to `QUANTIZED`."""
 
     debug_handle = opt_prop_def(IntegerAttr.constr(i32))
     """The id that ExecuTorch's profiler shows for the node; absent when the file gives none."""
@@ -118,9 +118,9 @@ class NodeOp(InfersShapes, ABC):
         return cls.ELEMENTS
 
     @classmethod
-    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
-        """`QUANTISED` of one union member, where they depend on it."""
-        return cls.QUANTISED if cls.FILTER is None else (*cls.QUANTISED, *cls.FILTER.forms())
+    def quantized_of(cls, key: str | int | None) -> tuple[Form, ...]:
+        """`QUANTIZED` of one union member, where they depend on it."""
+        return cls.QUANTIZED if cls.FILTER is None else (*cls.QUANTIZED, *cls.FILTER.forms())
 
     @classmethod
     def bounds_of(cls, key: str | int | None) -> str:
@@ -149,7 +149,7 @@ class NodeOp(InfersShapes, ABC):
             if len(names) < len(optional) + results:
                 names.insert(optional.index(True), "")
             forms.append(tuple(name or None for name in names))
-        forms += cls.quantised_of(key)
+        forms += cls.quantized_of(key)
         return tuple(
             Signature(form[: len(optional)], form[len(optional) :], cls.constants_of(form))
             for form in dict.fromkeys(forms)
@@ -184,8 +184,8 @@ class NodeOp(InfersShapes, ABC):
             if (rank := rank_of(value)) > MAX_RANK:
                 raise VerifyException(f"XNNPACK takes tensors of rank {MAX_RANK} at most, this one has rank {rank}")
         types = self.element_types()
-        if any(map(is_quantised, types)):
-            self.verify_quantised()
+        if any(map(is_quantized, types)):
+            self.verify_quantized()
             for result in self.results:
                 if isinstance(element := element_type(result), UniformType):
                     element.verify_shape(shape_of(result))
@@ -198,7 +198,7 @@ class NodeOp(InfersShapes, ABC):
         for name, result, shape in zip(names, self.results, shapes, strict=True):
             expect_shape(result, shape, "result" if name == "output" else name)
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         """Check the element types of a node with quantised operands or results."""
         raise VerifyException("XNNPACK does not compute it on quantised numbers")
 
@@ -261,7 +261,7 @@ class BoundedOp(NodeOp, ABC):
 
     def verify_bounds(self) -> None:
         """Check that the bounds leave something of a quantised output."""
-        expect_interval(self.bounds, quantised_by_tensor(self.results[0], "result"))
+        expect_interval(self.bounds, quantized_by_tensor(self.results[0], "result"))
 
     def verify_(self) -> None:
         low, high = self.bounds

@@ -27,7 +27,7 @@ from xir.dialects.xnnpack.base import (
     window_output,
 )
 from xir.dialects.xnnpack.interfaces import decide
-from xir.dialects.xnnpack.quantization import is_quantised, verify_weighted
+from xir.dialects.xnnpack.quantization import is_quantized, verify_weighted
 from xir.dialects.xnnpack.signatures import Filter, Form
 from xir.dialects.xnnpack.wire import ConstSlot, DerivedSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
@@ -92,11 +92,11 @@ class ConvolutionOp(WeightedOp, ABC):
     def constants_of(cls, form: Form) -> frozenset[int]:
         return frozenset((1, 2))
 
-    def verify_quantised(self) -> None:
-        if not is_quantised(element_type(self.input)):
+    def verify_quantized(self) -> None:
+        if not is_quantized(element_type(self.input)):
             raise VerifyException("XNNPACK convolves a floating-point input with a floating-point filter only")
         verify_weighted(self.input, self.filter, self.bias, self.output, self.FILTER)
-        if is_quantised(element_type(self.output)):
+        if is_quantized(element_type(self.output)):
             self.verify_bounds()
 
     def verify_node(self) -> None:

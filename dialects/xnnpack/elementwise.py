@@ -37,7 +37,7 @@ from xir.dialects.xnnpack.quantization import (
     expect_product,
     expect_ratio,
     expect_same_storage,
-    quantised_by_tensor,
+    quantized_by_tensor,
 )
 from xir.dialects.xnnpack.signatures import BYTES, PLAIN_DATATYPES, Form, datatype_of, same
 from xir.dialects.xnnpack.wire import FlagsSlot, FloatSlot, Member, ValueSlot, Wire, one
@@ -97,12 +97,12 @@ class SameShapeOp(NodeOp):
 class TableOp(SameShapeOp):
     """A function of one number, which XNNPACK looks up in a table of 256 entries where input and output are 8-bit."""
 
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(*decide(movement=None, layout=AnyLayout(), elementwise=True, boxes=of_elementwise))
 
-    def verify_quantised(self) -> None:
-        expect_same_storage(quantised_by_tensor(self.input, "input"), quantised_by_tensor(self.output, "result"))
+    def verify_quantized(self) -> None:
+        expect_same_storage(quantized_by_tensor(self.input, "input"), quantized_by_tensor(self.output, "result"))
 
 
 @irdl_op_definition
@@ -133,9 +133,9 @@ class UnaryOp(TableOp):
         return UNARY_ELEMENTS[cast(str, key)]
 
     @classmethod
-    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+    def quantized_of(cls, key: str | int | None) -> tuple[Form, ...]:
         # What has no meaning for numbers has none for quantised ones.
-        return cls.QUANTISED if f32 in cls.elements_of(key) else ()
+        return cls.QUANTIZED if f32 in cls.elements_of(key) else ()
 
 
 @irdl_op_definition
@@ -189,10 +189,10 @@ class LeakyReluOp(TableOp):
         "XNNLeakyReLU", one("XNNLeakyReLU", 25), (FloatSlot("negative_slope", "negative_slope"), *UNARY_SLOTS)
     )
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         # No table here, but a kernel that multiplies by one of two factors in 1/256.
-        super().verify_quantised()
-        ratio = quantised_by_tensor(self.input, "input").scale / quantised_by_tensor(self.output, "result").scale
+        super().verify_quantized()
+        ratio = quantized_by_tensor(self.input, "input").scale / quantized_by_tensor(self.output, "result").scale
         expect_ratio(ratio, RESCALE, "input / output scale")
         expect_ratio(abs(ratio * self.negative_slope.value.data), RESCALE, "input / output scale · slope")
 
@@ -208,7 +208,7 @@ class ConvertOp(NodeOp):
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = tuple(permutations(PLAIN, 2))
-    QUANTISED: ClassVar[tuple[Form, ...]] = (
+    QUANTIZED: ClassVar[tuple[Form, ...]] = (
         *product(PLAIN_DATATYPES.values(), BYTES),
         *product(BYTES, (*PLAIN_DATATYPES.values(), *BYTES)),
         ("FP32", "QDInt8"),
@@ -246,7 +246,7 @@ class ConvertOp(NodeOp):
             return False
         return any(isinstance(use.operation, NodeOp) and use.operation is not self for use in self.input.uses)
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         source, result = element_type(self.input), element_type(self.output)
         if isinstance(result, DynamicType):
             if not isinstance(source, Float32Type | Float16Type):
@@ -255,9 +255,9 @@ class ConvertOp(NodeOp):
                 raise VerifyException(f"a tensor of rank {rank_of(self.input)} has no rows of {result}")
             return
         if isinstance(result, UniformType):
-            quantised_by_tensor(self.output, "result")
+            quantized_by_tensor(self.output, "result")
         if isinstance(source, UniformType) and isinstance(result, UniformType):
-            expect_ratio(quantised_by_tensor(self.input, "input").scale / result.scale, RESCALE, "input / output scale")
+            expect_ratio(quantized_by_tensor(self.input, "input").scale / result.scale, RESCALE, "input / output scale")
 
     def verify_signature(self) -> None:
         # Weights, and rows quantised at run time, are converted back until `fold-qdq` has found the nodes that compute
@@ -276,7 +276,7 @@ class CopyOp(SameShapeOp):
     name = "xnnpack.copy"
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(
         *decide(movement=Movement.PERMUTES, layout=AnyLayout(), elementwise=False, boxes=of_elementwise)
@@ -284,8 +284,8 @@ class CopyOp(SameShapeOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNCopy", 46), UNARY_SLOTS)
 
-    def verify_quantised(self) -> None:
-        quantised_by_tensor(self.input, "input")
+    def verify_quantized(self) -> None:
+        quantized_by_tensor(self.input, "input")
 
     def verify_node(self) -> None:
         super().verify_node()
@@ -326,7 +326,7 @@ class BinaryOp(BoundedOp):
         return BINARY_ELEMENTS[cast(str, key)]
 
     @classmethod
-    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+    def quantized_of(cls, key: str | int | None) -> tuple[Form, ...]:
         return same(3) if key in QUANTIZED_BINARY else ()
 
     @classmethod
@@ -337,9 +337,9 @@ class BinaryOp(BoundedOp):
     def can_clamp(self) -> bool:
         return self.kind.data in BOUNDED_BINARY
 
-    def verify_quantised(self) -> None:
-        lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
-        output, kind = quantised_by_tensor(self.output, "result"), self.kind.data
+    def verify_quantized(self) -> None:
+        lhs, rhs = quantized_by_tensor(self.lhs, "lhs"), quantized_by_tensor(self.rhs, "rhs")
+        output, kind = quantized_by_tensor(self.output, "result"), self.kind.data
         expect_same_storage(lhs, rhs, output)
         if kind not in QUANTIZED_BINARY:
             raise VerifyException(f"XNNPACK has no kernel that computes '{kind}' on integers")

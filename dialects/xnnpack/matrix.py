@@ -29,10 +29,10 @@ from xir.dialects.xnnpack.canonicalization import BatchMatrixMultiplyPatterns
 from xir.dialects.xnnpack.elementwise import UNARY_SLOTS, SameShapeOp
 from xir.dialects.xnnpack.interfaces import decide
 from xir.dialects.xnnpack.quantization import (
-    REQUANTISATION,
+    REQUANTIZATION,
     expect_product,
-    is_quantised,
-    quantised_by_tensor,
+    is_quantized,
+    quantized_by_tensor,
     verify_weighted,
 )
 from xir.dialects.xnnpack.signatures import Filter, Form, same
@@ -91,11 +91,11 @@ class FullyConnectedOp(WeightedOp):
         floats = {name for name in form if name is not None}
         return frozenset() if floats in ({"FP32"}, {"FP16"}) else frozenset((1, 2))
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         if self.transpose_weights is not None:
             raise VerifyException("a quantised filter is [O, I]; XNNPACK transposes floating-point ones only")
         verify_weighted(self.input, self.filter, self.bias, self.output, self.FILTER)
-        if is_quantised(element_type(self.output)):
+        if is_quantized(element_type(self.output)):
             self.verify_bounds()
 
     def verify_node(self) -> None:
@@ -125,7 +125,7 @@ class BatchMatrixMultiplyOp(NodeOp):
     name = "xnnpack.batch_matrix_multiply"
 
     MIXED: ClassVar[tuple[tuple[Attribute, ...], ...]] = ((bf16, bf16, f32),)
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(3, ["QInt8"])
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(3, ["QInt8"])
 
     lhs = operand_def(Tensor)
     rhs = operand_def(Tensor)
@@ -151,14 +151,14 @@ class BatchMatrixMultiplyOp(NodeOp):
         ),
     )
 
-    def verify_quantised(self) -> None:
-        lhs, rhs = quantised_by_tensor(self.lhs, "lhs"), quantised_by_tensor(self.rhs, "rhs")
-        output = quantised_by_tensor(self.output, "result")
+    def verify_quantized(self) -> None:
+        lhs, rhs = quantized_by_tensor(self.lhs, "lhs"), quantized_by_tensor(self.rhs, "rhs")
+        output = quantized_by_tensor(self.output, "result")
         if any(each.storage != i8 for each in (lhs, rhs, output)):
             raise VerifyException("XNNPACK multiplies batches of signed integers only")
         if rhs.zero_point:
             raise VerifyException(f"the zero point of rhs must be 0, it is {rhs.zero_point}")
-        expect_product(lhs, rhs, output, REQUANTISATION, "lhs · rhs")
+        expect_product(lhs, rhs, output, REQUANTIZATION, "lhs · rhs")
 
     def verify_node(self) -> None:
         if min(rank_of(self.lhs), rank_of(self.rhs)) < 2:

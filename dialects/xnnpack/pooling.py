@@ -25,7 +25,7 @@ from xir.dialects.xnnpack.base import (
     window_output,
 )
 from xir.dialects.xnnpack.interfaces import Movement, decide
-from xir.dialects.xnnpack.quantization import expect_same_storage, expect_same_type, quantised_by_tensor
+from xir.dialects.xnnpack.quantization import expect_same_storage, expect_same_type, quantized_by_tensor
 from xir.dialects.xnnpack.signatures import Form, same
 from xir.dialects.xnnpack.wire import ConstSlot, FlagsSlot, Slot, UIntSlot, ValueSlot, Wire, one
 
@@ -84,7 +84,7 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
 
     name = "xnnpack.max_pooling2d"
 
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(*decide(movement=Movement.PICKS, layout=None, elementwise=False, boxes=None))
 
@@ -109,7 +109,7 @@ class MaxPooling2dOp(WindowOp, BoundedOp):
         bounds="optional",
     )
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         expect_same_type(self.input, self.output)
         self.verify_bounds()
 
@@ -199,7 +199,7 @@ class GlobalAveragePooling2dOp(BoundedOp):
 
     name = "xnnpack.global_average_pooling2d"
 
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(2)
 
     traits = traits_def(*decide(movement=None, layout=None, elementwise=False, boxes=None))
 
@@ -211,8 +211,8 @@ class GlobalAveragePooling2dOp(BoundedOp):
 
     WIRE: ClassVar[Wire] = Wire("XNNNode1x1", one("XNNGlobalAvgPooling2d", 19), IN_OUT, bounds="optional")
 
-    def verify_quantised(self) -> None:
-        expect_same_storage(quantised_by_tensor(self.input, "input"), quantised_by_tensor(self.output, "result"))
+    def verify_quantized(self) -> None:
+        expect_same_storage(quantized_by_tensor(self.input, "input"), quantized_by_tensor(self.output, "result"))
         self.verify_bounds()
 
     def verify_node(self) -> None:

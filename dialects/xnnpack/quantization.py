@@ -2,7 +2,7 @@
 
 An activation is quantised by tensor, in 8 bits, with parameters known at compile time (`!quant.uniform<i8:f32, s:z>`)
 or found at run time for each row (`!xnnpack.qd<i8, n>`). A weight is quantised by tensor, by output channel, or by
-blocks of input channels, in 8 or 4 bits. Each op class says in `verify_quantised` which types go together; the limits
+blocks of input channels, in 8 or 4 bits. Each op class says in `verify_quantized` which types go together; the limits
 are those that XNNPACK's kernels are written for. Source: `src/subgraph/*.c`, `src/operators/*.c` and
 `src/microparams-init.c` at commit 92a7ad501b.
 """
@@ -31,7 +31,7 @@ i4 = IntegerType(4)
 BLOCK_MULTIPLE = 32
 """A block of input channels that share a scale is a multiple of this (`fully-connected.c`)."""
 
-REQUANTISATION = (2.0**-32, 2.0**8)
+REQUANTIZATION = (2.0**-32, 2.0**8)
 """Where input · filter / output scale of a convolution or matrix product has to be: [low, high)."""
 SUM = (2.0**-10, 2.0**8)
 """Where input / output scale of an addition or subtraction has to be: [low, high)."""
@@ -87,12 +87,12 @@ def element_of(value: SSAValue) -> Attribute:
     return value.type.element_type
 
 
-def is_quantised(element: Attribute) -> bool:
+def is_quantized(element: Attribute) -> bool:
     """Whether an element type is one of the quantised ones."""
     return isinstance(element, UniformType | DynamicType)
 
 
-def quantised_by_tensor(value: SSAValue, what: str) -> UniformType:
+def quantized_by_tensor(value: SSAValue, what: str) -> UniformType:
     """The type of an activation with one scale in 8 bits; VerifyException, naming it as `what`, if it has another."""
     element = element_of(value)
     if not isinstance(element, UniformType) or not element.is_per_tensor or element.storage not in (i8, u8):
@@ -116,7 +116,7 @@ def expect_same_storage(*elements: UniformType) -> None:
 
 def expect_same_type(a: SSAValue, b: SSAValue) -> None:
     """Raise unless both are quantised by tensor with one scale and zero point."""
-    if quantised_by_tensor(a, "input") != quantised_by_tensor(b, "result"):
+    if quantized_by_tensor(a, "input") != quantized_by_tensor(b, "result"):
         raise VerifyException("input and result must have one scale and zero point")
 
 
@@ -184,12 +184,12 @@ def verify_weighted(
         if not isinstance(activation, Float32Type) or element_of(output) != activation:
             raise VerifyException(f"a filter in integers wants f32 as input and result, got {activation}")
         return
-    source, result = quantised_by_tensor(value, "input"), quantised_by_tensor(output, "result")
+    source, result = quantized_by_tensor(value, "input"), quantized_by_tensor(output, "result")
     expect_same_storage(source, result)
     if not isinstance(kernel, UniformType):
         raise VerifyException(f"the filter of a quantised input must be quantised, it is {kernel}")
     if source.storage == u8:
-        quantised_by_tensor(weight, "filter")
+        quantized_by_tensor(weight, "filter")
         expect_same_storage(source, kernel)
     else:
         verify_filter(kernel, weight, filter)
@@ -197,7 +197,7 @@ def verify_weighted(
             raise VerifyException("a filter quantised by block wants an input quantised at run time")
         if kernel.storage == i4:
             expect_by_channel(kernel, "4 bits")
-    expect_product(source, kernel, result, REQUANTISATION, "input · filter")
+    expect_product(source, kernel, result, REQUANTIZATION, "input · filter")
     if bias is not None:
         stored = element_of(bias)
         if not isinstance(stored, UniformType) or stored.storage.width.data != 32 or stored.zero_point_array().any():

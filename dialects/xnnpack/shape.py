@@ -41,14 +41,14 @@ class MoveOp(NodeOp):
     """One input, one output, elements unchanged."""
 
     ELEMENTS: ClassVar[tuple[Attribute, ...]] = PLAIN
-    QUANTISED: ClassVar[tuple[Form, ...]] = same(2)
+    QUANTIZED: ClassVar[tuple[Form, ...]] = same(2)
 
     input = operand_def(Tensor)
     output = result_def(Tensor)
 
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         expect_same_type(self.input, self.output)
 
 
@@ -311,10 +311,10 @@ class ConcatenateOp(NodeOp):
         return len(self.inputs)
 
     @classmethod
-    def quantised_of(cls, key: str | int | None) -> tuple[Form, ...]:
+    def quantized_of(cls, key: str | int | None) -> tuple[Form, ...]:
         return same(cast(int, key) + 1)
 
-    def verify_quantised(self) -> None:
+    def verify_quantized(self) -> None:
         for value in self.inputs:
             expect_same_type(value, self.output)
 

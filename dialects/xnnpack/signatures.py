@@ -1,6 +1,6 @@
 """Which datatypes a node computes on together, and which of its operands are constants.
 
-Each op class states its forms: `ELEMENTS` and `MIXED` without quantised numbers, `QUANTISED` with them. From them come
+Each op class states its forms: `ELEMENTS` and `MIXED` without quantised numbers, `QUANTIZED` with them. From them come
 the last word of the op's verifier and the table that the runtime's verifier walks (`node_signatures.inc`), so that what
 may be built and what is let through to XNNPACK are one set. XNNPACK itself takes some of this on trust: of types that
 its `validate_datatypes` functions let through, its operators come to `XNN_UNREACHABLE` or a null pointer where an

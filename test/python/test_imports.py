@@ -161,7 +161,7 @@ SMALLEST = "from xir.transforms.pte.memory.exact import Lifetime, solve"
 def test_an_extra_suffices(extras: set[str], call: str, tmp_path: Path) -> None:
     every = packages_of({"importer", "llm", "lsp", "solver", "executorch", "trained"})
     torchs_own = {"jinja2", "pillow"}
-    others = every - packages_of(extras) - torchs_own | {"flatbuffers", "scipy", "pytest", "lit"}
+    others = every - packages_of(extras) - torchs_own | {"scipy", "pytest", "lit"}
     others |= set() if "solver" in extras else {"pandas"}  # which ortools brings
     program = f"import sys\nfor name in {sorted(others)}: sys.modules[name] = None\n{call}\nsys.exit(code)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

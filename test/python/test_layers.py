@@ -164,3 +164,36 @@ def private_to(module: str) -> str | None:
     parts = module.split(".")
     first = next((index for index, part in enumerate(parts) if part.startswith("_")), None)
     return None if first is None else ".".join(parts[:first])
+
+
+RUNTIME = ROOT / "backend_cpp"
+DECODER = RUNTIME / "src" / "program"
+MIRRORS = RUNTIME / "src" / "xnnpack" / "mirrors"
+
+
+def cpp_sources() -> Iterator[Path]:
+    """The sources of the runtime, its Python module and its runner; tests and fuzzers write programs."""
+    for folder in ("include", "src", "python", "runner"):
+        yield from (path for path in sorted((RUNTIME / folder).rglob("*")) if path.suffix in (".cc", ".h", ".inc"))
+
+
+def test_only_the_decoder_reads_a_program() -> None:
+    reads = re.compile(r"program_generated\.h|\bprogram::")
+    readers = {path for path in cpp_sources() if reads.search(path.read_text(encoding="utf-8"))}
+    assert DECODER / "decode.cc" in readers
+    assert [str(path.relative_to(ROOT)) for path in sorted(readers) if path.parent != DECODER] == []
+
+
+def test_the_description_needs_no_flatbuffer() -> None:
+    for name in ("description.h", "description.cc", "decode.h"):
+        assert "_generated.h" not in (DECODER / name).read_text(encoding="utf-8")
+
+
+def test_each_mirror_names_what_it_answers() -> None:
+    rows = dict(
+        re.findall(r"^\| `(\w+)` \| (.+?) \|", (MIRRORS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert set(rows) == {path.stem for path in MIRRORS.glob("*.h")}
+    for name, answered in rows.items():
+        assert re.search(r"`(src|include)/[\w/.-]+", answered), name
+        assert "92a7ad501b" in (MIRRORS / f"{name}.h").read_text(encoding="utf-8"), name

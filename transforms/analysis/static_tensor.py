@@ -87,7 +87,7 @@ class StaticTensor:
     def numbers(self) -> np.ndarray:
         """The numbers that the elements represent: bf16 widened to fp32, integers dequantised."""
         if isinstance(self.element, UniformType):
-            return dequantised(self.array, self.element)
+            return dequantized(self.array, self.element)
         return values_of(self.array, self.element)
 
 
@@ -179,13 +179,13 @@ def reshaped(element: UniformType, before: Sequence[int], after: Sequence[int]) 
     raise ValueError(f"no dimension of {list(after)} holds dimension {element.axis} of {list(before)}")
 
 
-def dequantised(array: np.ndarray, element: UniformType) -> np.ndarray:
+def dequantized(array: np.ndarray, element: UniformType) -> np.ndarray:
     """fp32 numbers of stored integers: scale · (stored − zero point)."""
     scales, zero_points = spread(element, array.shape)
     return (array.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
 
 
-def quantised(numbers: np.ndarray, element: UniformType, limits: tuple[int, int]) -> np.ndarray:
+def quantized(numbers: np.ndarray, element: UniformType, limits: tuple[int, int]) -> np.ndarray:
     """Integers for fp32 numbers, rounded to nearest even and clamped to `limits`: numbers / scale + zero point.
 
     The quotient is a product with the inverse in fp32, as `quantized_decomposed` defines it.
@@ -248,7 +248,7 @@ def static_integers(value: SSAValue, ctx: XirContext) -> StaticTensor | None:
     tensor, element = static_tensor(owner.operands[0], ctx), parameters(owner, ctx)
     if tensor is None or element is None:
         return None
-    return replace(tensor, array=quantised(tensor.numbers(), element, integer_range(owner)), element=element.storage)
+    return replace(tensor, array=quantized(tensor.numbers(), element, integer_range(owner)), element=element.storage)
 
 
 def static_operand(value: SSAValue, what: str, ctx: XirContext, *, to_short: bool = False) -> StaticTensor:

@@ -25,7 +25,7 @@ from xir.transforms.delegate.forming.marks import (
     take_back,
     write_marks,
 )
-from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, OpSelection
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class MarkDelegatesPass(DelegatingPass):
     def __post_init__(self) -> None:
         """ValueError for the name of a backend or of an op that does not exist."""
         backend_named(self.backend)
-        Selection.of(self.ops, self.exclude, self.dtypes)
+        OpSelection.of(self.ops, self.exclude, self.dtypes)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Mark the ops of every function."""
         number_origins(ctx, op)
         trial = backend_named(self.backend).trial(ctx, Request(self.target, self.check))
-        selection = Selection.of(self.ops, self.exclude, self.dtypes)
+        selection = OpSelection.of(self.ops, self.exclude, self.dtypes)
         selection.check_names(op)
         refuse = reporter(ctx, f"{self.name}{{backend={self.backend}}}", self.backend)
         for block in function_blocks(op):

@@ -20,12 +20,12 @@ from xir.dialects.edge.types import result_element
 from xir.ir.elements import storage_dtype, stored, values_of
 
 
-class NotEvaluatedError(Exception):
+class NotFoldedError(Exception):
     """The op has no value that can be computed now, such as an index out of range: leave it to its kernel."""
 
 
 @dataclass(frozen=True)
-class Call:
+class KnownCall:
     """One edge op and the arrays of its operands, as far as they are known."""
 
     op: edge.EdgeOp
@@ -56,7 +56,7 @@ class Call:
 
 EdgeOpT = TypeVar("EdgeOpT", bound=edge.EdgeOp)
 
-Evaluator = Callable[[Any, Call], np.ndarray]
+Evaluator = Callable[[Any, KnownCall], np.ndarray]
 """An evaluator as the table has it, which no longer says of which op class it is."""
 
 EVALUATORS: dict[str, Evaluator] = {}
@@ -73,7 +73,7 @@ def result_type(op: edge.EdgeOp) -> TensorType:
     return type
 
 
-def evaluator(function: Callable[[EdgeOpT, Call], np.ndarray]) -> Callable[[EdgeOpT, Call], np.ndarray]:
+def evaluator(function: Callable[[EdgeOpT, KnownCall], np.ndarray]) -> Callable[[EdgeOpT, KnownCall], np.ndarray]:
     """Register what the op classes in the annotation of the first parameter compute."""
     register_evaluator(function, *(op_class.name for op_class in edge.op_classes(function)))
     return function
@@ -97,17 +97,17 @@ def static(size: edge.Size) -> int:
 
 
 @evaluator
-def _full(op: edge.FullOp | edge.FullLikeOp, call: Call) -> np.ndarray:
+def _full(op: edge.FullOp | edge.FullLikeOp, call: KnownCall) -> np.ndarray:
     return np.full(call.shape, op.fill_value)
 
 
 @evaluator
-def _scalar_tensor(op: edge.ScalarTensorOp, call: Call) -> np.ndarray:
+def _scalar_tensor(op: edge.ScalarTensorOp, call: KnownCall) -> np.ndarray:
     return np.asarray(op.s)
 
 
 @evaluator
-def _arange(op: edge.ArangeStartStepOp, call: Call) -> np.ndarray:
+def _arange(op: edge.ArangeStartStepOp, call: KnownCall) -> np.ndarray:
     # start + i·step in the precision of ATen's accumulation type, not by repeated addition.
     steps = np.arange(call.shape[0], dtype=np.int64 if call.dtype.kind in "iu" else np.float64)
     return op.start + steps * op.step
@@ -117,27 +117,29 @@ def _arange(op: edge.ArangeStartStepOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _reshaped(op: edge.ViewOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp, call: Call) -> np.ndarray:
+def _reshaped(
+    op: edge.ViewOp | edge.SqueezeDimOp | edge.SqueezeDimsOp | edge.UnsqueezeOp, call: KnownCall
+) -> np.ndarray:
     return call[op.self].reshape(call.shape)
 
 
 @evaluator
-def _converted(op: edge.ToCopyOp, call: Call) -> np.ndarray:
+def _converted(op: edge.ToCopyOp, call: KnownCall) -> np.ndarray:
     return call[op.self]
 
 
 @evaluator
-def _expanded(op: edge.ExpandOp, call: Call) -> np.ndarray:
+def _expanded(op: edge.ExpandOp, call: KnownCall) -> np.ndarray:
     return np.broadcast_to(call[op.self], call.shape)
 
 
 @evaluator
-def _overwritten(op: edge.CopyOp, call: Call) -> np.ndarray:
+def _overwritten(op: edge.CopyOp, call: KnownCall) -> np.ndarray:
     return np.broadcast_to(call[op.src], call.shape)
 
 
 @evaluator
-def _scattered(op: edge.SliceScatterOp | edge.SelectScatterOp, call: Call) -> np.ndarray:
+def _scattered(op: edge.SliceScatterOp | edge.SelectScatterOp, call: KnownCall) -> np.ndarray:
     result = call[op.self].copy()
     index: list[slice | int] = [slice(None)] * result.ndim
     if isinstance(op, edge.SelectScatterOp):
@@ -149,23 +151,23 @@ def _scattered(op: edge.SliceScatterOp | edge.SelectScatterOp, call: Call) -> np
 
 
 @evaluator
-def _permuted(op: edge.PermuteOp, call: Call) -> np.ndarray:
+def _permuted(op: edge.PermuteOp, call: KnownCall) -> np.ndarray:
     return call[op.self].transpose(tuple(op.dims))
 
 
 @evaluator
-def _transposed(op: edge.TransposeIntOp, call: Call) -> np.ndarray:
+def _transposed(op: edge.TransposeIntOp, call: KnownCall) -> np.ndarray:
     array = call[op.self]
     return array.swapaxes(op.dim0, op.dim1) if array.ndim else array
 
 
 @evaluator
-def _t(op: edge.TOp, call: Call) -> np.ndarray:
+def _t(op: edge.TOp, call: KnownCall) -> np.ndarray:
     return call[op.self].T
 
 
 @evaluator
-def _sliced(op: edge.SliceTensorOp, call: Call) -> np.ndarray:
+def _sliced(op: edge.SliceTensorOp, call: KnownCall) -> np.ndarray:
     array = call[op.self]
     index = [slice(None)] * array.ndim
     index[op.dim] = slice(op.start, op.end, op.step)
@@ -173,34 +175,34 @@ def _sliced(op: edge.SliceTensorOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _selected(op: edge.SelectIntOp, call: Call) -> np.ndarray:
+def _selected(op: edge.SelectIntOp, call: KnownCall) -> np.ndarray:
     return call[op.self].take(static(op.index), axis=op.dim)
 
 
 @evaluator
-def _joined(op: edge.CatOp, call: Call) -> np.ndarray:
+def _joined(op: edge.CatOp, call: KnownCall) -> np.ndarray:
     arrays = [array for array in [call[each] for each in op.tensors] if array.shape != (0,)]
     return np.concatenate(arrays, op.dim)
 
 
 @evaluator
-def _stacked(op: edge.StackOp, call: Call) -> np.ndarray:
+def _stacked(op: edge.StackOp, call: KnownCall) -> np.ndarray:
     return np.stack([call[each] for each in op.tensors], op.dim)
 
 
 @evaluator
-def _repeated(op: edge.RepeatOp, call: Call) -> np.ndarray:
+def _repeated(op: edge.RepeatOp, call: KnownCall) -> np.ndarray:
     return np.tile(call[op.self], [static(count) for count in op.repeats])
 
 
 @evaluator
-def _flipped(op: edge.FlipOp, call: Call) -> np.ndarray:
+def _flipped(op: edge.FlipOp, call: KnownCall) -> np.ndarray:
     array = call[op.self]
     return np.flip(array, tuple(op.dims)) if array.ndim else array
 
 
 @evaluator
-def _triangle(op: edge.TrilOp, call: Call) -> np.ndarray:
+def _triangle(op: edge.TrilOp, call: KnownCall) -> np.ndarray:
     return np.tril(call[op.self], static(op.diagonal))
 
 
@@ -210,27 +212,27 @@ def _triangle(op: edge.TrilOp, call: Call) -> np.ndarray:
 def _checked_index(index: np.ndarray, size: int) -> np.ndarray:
     """An index, whose elements may count from the end."""
     if index.dtype.kind not in "iu" or index.size == 0 or index.min() < -size or index.max() >= size:
-        raise NotEvaluatedError
+        raise NotFoldedError
     return index
 
 
 @evaluator
-def _embedded(op: edge.EmbeddingOp, call: Call) -> np.ndarray:
+def _embedded(op: edge.EmbeddingOp, call: KnownCall) -> np.ndarray:
     weight, indices = call[op.weight], call[op.indices]
     if indices.size and indices.min() < 0:
-        raise NotEvaluatedError
+        raise NotFoldedError
     return weight[_checked_index(indices, weight.shape[0])]
 
 
 @evaluator
-def _index_selected(op: edge.IndexSelectOp, call: Call) -> np.ndarray:
+def _index_selected(op: edge.IndexSelectOp, call: KnownCall) -> np.ndarray:
     array, axis = np.atleast_1d(call[op.self]), op.dim
     taken = array.take(_checked_index(call[op.index].reshape(-1), array.shape[axis]), axis=axis)
     return taken if call[op.self].ndim else taken.reshape(())
 
 
 @evaluator
-def _gathered(op: edge.GatherOp, call: Call) -> np.ndarray:
+def _gathered(op: edge.GatherOp, call: KnownCall) -> np.ndarray:
     array, axis = np.atleast_1d(call[op.self]), op.dim
     index = _checked_index(np.atleast_1d(call[op.index]), array.shape[axis])
     box = tuple(slice(None) if d == axis % array.ndim else slice(size) for d, size in enumerate(index.shape))
@@ -238,7 +240,7 @@ def _gathered(op: edge.GatherOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _indexed(op: edge.IndexTensorOp, call: Call) -> np.ndarray:
+def _indexed(op: edge.IndexTensorOp, call: KnownCall) -> np.ndarray:
     array = call[op.self]
     places: dict[int, np.ndarray] = {}
     for axis, value in enumerate(op.indices):
@@ -253,7 +255,7 @@ def _indexed(op: edge.IndexTensorOp, call: Call) -> np.ndarray:
 def _comparison(function: np.ufunc) -> Evaluator:
     """A comparison in the type that ATen promotes both sides to."""
 
-    def evaluate(op: CompareTensors | CompareWithNumber, call: Call) -> np.ndarray:
+    def evaluate(op: CompareTensors | CompareWithNumber, call: KnownCall) -> np.ndarray:
         numbers = () if isinstance(op.other, SSAValue) else (op.other,)
         common = storage_dtype(result_element(op.operands, numbers))
         return function(call[op.self].astype(common), call[op.other].astype(common))
@@ -273,17 +275,17 @@ for _name, _function in {
 
 
 @evaluator
-def _not(op: edge.LogicalNotOp, call: Call) -> np.ndarray:
+def _not(op: edge.LogicalNotOp, call: KnownCall) -> np.ndarray:
     return call[op.self] == 0
 
 
 @evaluator
-def _inverted(op: edge.BitwiseNotOp, call: Call) -> np.ndarray:
+def _inverted(op: edge.BitwiseNotOp, call: KnownCall) -> np.ndarray:
     return np.invert(call[op.self])
 
 
 def _logic(function: np.ufunc) -> Evaluator:
-    def evaluate(op: edge.LogicalAndOp | edge.LogicalOrOp | edge.LogicalXorOp, call: Call) -> np.ndarray:
+    def evaluate(op: edge.LogicalAndOp | edge.LogicalOrOp | edge.LogicalXorOp, call: KnownCall) -> np.ndarray:
         return function(call[op.self] != 0, call[op.other] != 0)
 
     return evaluate
@@ -294,12 +296,12 @@ for _name, _function in {"and": np.logical_and, "or": np.logical_or, "xor": np.l
 
 
 @evaluator
-def _chosen(op: edge.WhereSelfOp, call: Call) -> np.ndarray:
+def _chosen(op: edge.WhereSelfOp, call: KnownCall) -> np.ndarray:
     return np.where(call[op.condition], call[op.self].astype(call.dtype), call[op.other].astype(call.dtype))
 
 
 @evaluator
-def _filled(op: edge.MaskedFillScalarOp, call: Call) -> np.ndarray:
+def _filled(op: edge.MaskedFillScalarOp, call: KnownCall) -> np.ndarray:
     return np.where(call[op.mask], call.dtype.type(op.value), call[op.self])
 
 
@@ -313,7 +315,7 @@ Bitwise = edge.BitwiseAndTensorOp | edge.BitwiseAndScalarOp | edge.BitwiseOrTens
 def _binary(function: Callable[..., np.ndarray]) -> Evaluator:
     """An operator of `self` and `other`, a tensor or a number, both first in the result's type."""
 
-    def evaluate(op: Sum | Product | Bitwise | edge.MaximumOp | edge.MinimumOp, call: Call) -> np.ndarray:
+    def evaluate(op: Sum | Product | Bitwise | edge.MaximumOp | edge.MinimumOp, call: KnownCall) -> np.ndarray:
         value, other = call.meeting(op.self), call.meeting(op.other)
         if isinstance(op, Sum):
             other = other * call.dtype.type(op.alpha)
@@ -331,13 +333,13 @@ register_evaluator(_binary(np.minimum), "edge.minimum")
 
 
 @evaluator
-def _subtracted_from(op: edge.RsubScalarOp, call: Call) -> np.ndarray:
+def _subtracted_from(op: edge.RsubScalarOp, call: KnownCall) -> np.ndarray:
     alpha, other = call.dtype.type(op.alpha), call.dtype.type(op.other)
     return other - call[op.self].astype(call.dtype) * alpha
 
 
 def _unary(function: np.ufunc) -> Evaluator:
-    def evaluate(op: edge.EdgeOp, call: Call) -> np.ndarray:
+    def evaluate(op: edge.EdgeOp, call: KnownCall) -> np.ndarray:
         return function(call[op.operands[0]].astype(call.dtype))
 
     return evaluate
@@ -358,6 +360,6 @@ for _name, _function in {
 
 
 @evaluator
-def _cumulated(op: edge.CumsumOp, call: Call) -> np.ndarray:
+def _cumulated(op: edge.CumsumOp, call: KnownCall) -> np.ndarray:
     array = call[op.self].astype(call.dtype)
     return np.cumsum(array, axis=op.dim, dtype=call.dtype) if array.ndim else array

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from xir.dialects import edge
 from xir.transforms.edge._evaluation import (
     EVALUATORS,
-    Call,
     Evaluator,
-    NotEvaluatedError,
+    KnownCall,
+    NotFoldedError,
     evaluator,
     register_evaluator,
     static,
@@ -27,9 +27,9 @@ __all__ = ["EVALUATORS"]
 def _unary(function: Callable[[np.ndarray], np.ndarray]) -> Evaluator:
     """A function of floats, computed in double precision, whose result the caller rounds."""
 
-    def evaluate(op: edge.EdgeOp, call: Call) -> np.ndarray:
+    def evaluate(op: edge.EdgeOp, call: KnownCall) -> np.ndarray:
         if call.dtype.kind != "f":
-            raise NotEvaluatedError
+            raise NotFoldedError
         return function(call[op.operands[0]].astype(np.float64))
 
     return evaluate
@@ -70,12 +70,12 @@ for _name, _function in {
 
 
 @evaluator
-def _rectified(op: edge.ReluOp, call: Call) -> np.ndarray:
+def _rectified(op: edge.ReluOp, call: KnownCall) -> np.ndarray:
     return np.maximum(call[op.self], call.dtype.type(0))
 
 
 @evaluator
-def _clamped(op: edge.HardtanhOp | edge.ClampOp, call: Call) -> np.ndarray:
+def _clamped(op: edge.HardtanhOp | edge.ClampOp, call: KnownCall) -> np.ndarray:
     low, high = (op.min_val, op.max_val) if isinstance(op, edge.HardtanhOp) else (op.min, op.max)
     value = call[op.self].astype(call.dtype)
     if low is not None:
@@ -86,7 +86,7 @@ def _clamped(op: edge.HardtanhOp | edge.ClampOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _gelu(op: edge.GeluOp, call: Call) -> np.ndarray:
+def _gelu(op: edge.GeluOp, call: KnownCall) -> np.ndarray:
     x = call[op.self].astype(np.float64)
     if op.approximate == "none":
         return x * (1 + _erf(x / np.sqrt(2))) / 2
@@ -94,9 +94,9 @@ def _gelu(op: edge.GeluOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _power(op: edge.PowTensorScalarOp | edge.PowScalarOp | edge.PowTensorTensorOp, call: Call) -> np.ndarray:
+def _power(op: edge.PowTensorScalarOp | edge.PowScalarOp | edge.PowTensorTensorOp, call: KnownCall) -> np.ndarray:
     if call.dtype.kind != "f":
-        raise NotEvaluatedError
+        raise NotFoldedError
     return np.power(call[op.self].astype(np.float64), call[op.exponent].astype(np.float64))
 
 
@@ -107,13 +107,13 @@ def _of_integers(function: np.ufunc) -> Evaluator:
     """What integers give that are divided; a division by zero is left to its kernel, whatever that makes of it."""
 
     def evaluate(
-        op: edge.RemainderTensorOp | edge.RemainderScalarOp | edge.FmodTensorOp | edge.FmodScalarOp, call: Call
+        op: edge.RemainderTensorOp | edge.RemainderScalarOp | edge.FmodTensorOp | edge.FmodScalarOp, call: KnownCall
     ) -> np.ndarray:
         if call.dtype.kind not in "iu":
-            raise NotEvaluatedError
+            raise NotFoldedError
         value, other = (call[each].astype(call.dtype) for each in (op.self, op.other))
         if not other.all():
-            raise NotEvaluatedError
+            raise NotFoldedError
         return function(value, other)
 
     return evaluate
@@ -140,7 +140,7 @@ OfSome = edge.SumDimIntListOp | edge.MeanDimOp | edge.AmaxOp | edge.AminOp | edg
 def _reduction(function: Callable[..., np.ndarray], *, exact: bool = False) -> Evaluator:
     """A reduction; of floats in double precision, unless it takes elements as they are (`exact`)."""
 
-    def evaluate(op: OfAll | OfOne | OfSome, call: Call) -> np.ndarray:
+    def evaluate(op: OfAll | OfOne | OfSome, call: KnownCall) -> np.ndarray:
         array = call[op.self]
         dim, keepdim = (None, False) if isinstance(op, OfAll) else (op.dim, op.keepdim)
         if not exact:
@@ -165,7 +165,7 @@ for _names, _reduce in {
 
 
 @evaluator
-def _softmax(op: edge.SoftmaxOp | edge.LogSoftmaxOp, call: Call) -> np.ndarray:
+def _softmax(op: edge.SoftmaxOp | edge.LogSoftmaxOp, call: KnownCall) -> np.ndarray:
     array, axis = call[op.self].astype(np.float64), op.dim
     shifted = array - array.max(axis=axis, keepdims=True) if array.ndim else array * 0
     total = np.exp(shifted).sum(axis=axis if array.ndim else None, keepdims=True)
@@ -175,28 +175,28 @@ def _softmax(op: edge.SoftmaxOp | edge.LogSoftmaxOp, call: Call) -> np.ndarray:
 # Matrices
 
 
-def _float_operands(call: Call, *operands: SSAValue) -> list[np.ndarray]:
+def _float_operands(call: KnownCall, *operands: SSAValue) -> list[np.ndarray]:
     """Operands in double precision; NotEvaluatedError for integers, whose products wrap."""
     if call.dtype.kind != "f":
-        raise NotEvaluatedError
+        raise NotFoldedError
     return [call[operand].astype(np.float64) for operand in operands]
 
 
 @evaluator
-def _product(op: edge.MmOp | edge.BmmOp, call: Call) -> np.ndarray:
+def _product(op: edge.MmOp | edge.BmmOp, call: KnownCall) -> np.ndarray:
     lhs, rhs = _float_operands(call, op.self, op.mat2)
     return lhs @ rhs
 
 
 @evaluator
-def _linear(op: edge.LinearOp, call: Call) -> np.ndarray:
+def _linear(op: edge.LinearOp, call: KnownCall) -> np.ndarray:
     value, weight = _float_operands(call, op.input, op.weight)
     product = value @ weight.T
     return product if op.bias is None else product + call[op.bias]
 
 
 @evaluator
-def _added_product(op: edge.AddmmOp, call: Call) -> np.ndarray:
+def _added_product(op: edge.AddmmOp, call: KnownCall) -> np.ndarray:
     lhs, rhs = _float_operands(call, op.mat1, op.mat2)
     product = lhs @ rhs * op.alpha
     return product + call[op.self] * op.beta if op.beta else product
@@ -206,7 +206,7 @@ def _added_product(op: edge.AddmmOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _padded(op: edge.ConstantPadNdOp, call: Call) -> np.ndarray:
+def _padded(op: edge.ConstantPadNdOp, call: KnownCall) -> np.ndarray:
     array, pad = call[op.self], [static(size) for size in op.pad]
     pairs = [(0, 0)] * (array.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     cut = tuple(slice(max(-p, 0), size - max(-q, 0)) for (p, q), size in zip(pairs, array.shape, strict=True))
@@ -215,6 +215,6 @@ def _padded(op: edge.ConstantPadNdOp, call: Call) -> np.ndarray:
 
 
 @evaluator
-def _rolled(op: edge.RollOp, call: Call) -> np.ndarray:
+def _rolled(op: edge.RollOp, call: KnownCall) -> np.ndarray:
     shifts, dims = [static(size) for size in op.shifts], op.dims
     return np.roll(call[op.self], shifts if dims else shifts[0], dims or None)

@@ -12,7 +12,7 @@ from xir.dialects import edge
 from xir.dialects.edge.families import Dequantize, Quantize
 from xir.ir.elements import stored, values_of
 from xir.transforms.analysis.refusal import RefusalError
-from xir.transforms.edge._evaluation import Call, NotEvaluatedError, result_type
+from xir.transforms.edge._evaluation import KnownCall, NotFoldedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 from xir.transforms.edge.decompositions import Expansion, expanded
 
@@ -34,10 +34,10 @@ def evaluate(op: edge.EdgeOp, arrays: Mapping[SSAValue, np.ndarray]) -> np.ndarr
     """The elements of an op's one result, as they are stored; NotEvaluatedError for one that is not evaluated."""
     element = result_type(op).element_type
     if (evaluator := EVALUATORS.get(op.name)) is not None:
-        return stored(evaluator(op, Call(op, arrays)), element)
+        return stored(evaluator(op, KnownCall(op, arrays)), element)
     with parts_of(op) as meant:
         if meant is None:
-            raise NotEvaluatedError
+            raise NotFoldedError
         known = dict(arrays)
         for part in meant.ops:
             known[part.results[0]] = values_of(evaluate(part, known), result_type(part).element_type)

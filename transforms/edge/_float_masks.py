@@ -50,7 +50,7 @@ class FloatMasks:
         for argument in self.block.args:
             if argument in needed:
                 # An input has no place in the model: what reads it first has.
-                self.floats[argument] = Builder(self.block, None, first_reader(argument)).converted(argument)
+                self.floats[argument] = MaskBuilder(self.block, None, first_reader(argument)).converted(argument)
         for op in list(self.block.ops):
             for result in op.results:
                 if result in needed:
@@ -82,7 +82,7 @@ class FloatMasks:
 
     def form(self, value: SSAValue, op: Operation) -> SSAValue:
         """The fp32 form of an op's result, whose sources have theirs."""
-        build = Builder(self.block, op)
+        build = MaskBuilder(self.block, op)
         if isinstance(op, edge.ConstantOp):
             array = constant_array(op.value, self.ctx, op).astype(np.float32)
             return build.insert(edge.ConstantOp(make_dense(array, self.ctx, "mask"), op.location))
@@ -118,7 +118,7 @@ def first_reader(argument: BlockArgument) -> Operation | None:
     return next((op for op in argument.block.ops if argument in op.operands), None)
 
 
-class Builder:
+class MaskBuilder:
     """Inserts ops behind another one, in order; None is the start of the block."""
 
     def __init__(self, block: Block, after: Operation | None, located_at: Operation | None = None):

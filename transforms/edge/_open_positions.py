@@ -18,7 +18,7 @@ from xir.ir.context import XirContext
 from xir.ir.elements import storage_dtype
 from xir.ir.symbolic_size import is_dynamic
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._evaluation import Call, NotEvaluatedError
+from xir.transforms.edge._evaluation import KnownCall, NotFoldedError
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 from xir.transforms.edge._ranges import counted
 
@@ -65,7 +65,7 @@ Followed = Elementwise | Reshape | edge.ExpandOp | edge.IndexTensorOp | edge.Sli
 
 
 @dataclass(frozen=True)
-class Positions:
+class LeadingPositions:
     """A value at the largest sizes; at others it has the first elements of each open dimension.
 
     A dimension of the arrays is as long as the value's gets, or 1 where all of its elements are the same.
@@ -87,11 +87,11 @@ class OpenPositions:
     def __init__(self, ctx: XirContext, sizes: SymbolicSizes):
         self.ctx = ctx
         self.sizes = sizes
-        self.found: dict[SSAValue, Positions | None] = {}
+        self.found: dict[SSAValue, LeadingPositions | None] = {}
         self.ends: dict[int, SSAValue] = {}
         """Open size -> the number that positions are counted up to."""
 
-    def known(self, value: SSAValue) -> Positions | None:
+    def known(self, value: SSAValue) -> LeadingPositions | None:
         """What a value is; None if it follows from something else than positions."""
         pending = [value]
         while pending:
@@ -104,8 +104,8 @@ class OpenPositions:
                 self.found[each] = None if found is None else self.checked(each, found)
         return self.found[value]
 
-    def checked(self, value: SSAValue, positions: Positions) -> Positions | None:
-        """Positions as `Positions` says: each dimension as long as it gets, or 1; None if that is too much."""
+    def checked(self, value: SSAValue, positions: LeadingPositions) -> LeadingPositions | None:
+        """Positions as `LeadingPositions` says: each dimension as long as it gets, or 1; None if that is too much."""
         lengths = self.lengths(value)
         arrays = [compact(array) for array in positions.arrays]
         shape = np.broadcast_shapes(*(array.shape for array in arrays))
@@ -113,7 +113,7 @@ class OpenPositions:
             return None
         if any(size not in (1, length) for size, length in zip(shape, lengths, strict=True)):
             return None
-        return Positions(tuple(np.broadcast_to(array, shape) for array in arrays))
+        return LeadingPositions(tuple(np.broadcast_to(array, shape) for array in arrays))
 
     def lengths(self, value: SSAValue) -> tuple[int, ...] | None:
         """How long each dimension of a value gets; None if one has no bound, or may be empty."""
@@ -121,12 +121,12 @@ class OpenPositions:
         known = tuple(limit for limit in limits if limit is not None and limit > 0)
         return known if len(known) == len(limits) else None
 
-    def follow(self, value: SSAValue) -> Positions | None:
+    def follow(self, value: SSAValue) -> LeadingPositions | None:
         """What a value is, whose sources have been followed."""
         op = value.owner
         if isinstance(op, edge.ConstantOp):
             array = constant_array(op.value, self.ctx, op)
-            return Positions((array,) * len(STAND_INS)) if 0 < array.size <= LARGEST else None
+            return LeadingPositions((array,) * len(STAND_INS)) if 0 < array.size <= LARGEST else None
         if not isinstance(op, edge.EdgeOp) or len(op.results) != 1 or op.has_run_time_numbers:
             return self.counted(op) if isinstance(op, edge.ArangeStartStepOp) else None
         match op:
@@ -134,7 +134,7 @@ class OpenPositions:
                 return self.counted(op)
             case edge.FullOp():
                 array = np.full((1,) * len(op.size), op.fill_value, storage_dtype(element_of(value)))
-                return Positions((array,) * len(STAND_INS))
+                return LeadingPositions((array,) * len(STAND_INS))
             case edge.ExpandOp():
                 return self.of_one(op.self, lambda array: spread(array, len(op.size)))
             case edge.IndexTensorOp():
@@ -150,14 +150,14 @@ class OpenPositions:
             case _:
                 return self.computed(op) if isinstance(op, Elementwise) else None
 
-    def of_one(self, value: SSAValue, change: Callable[[np.ndarray], np.ndarray | None]) -> Positions | None:
+    def of_one(self, value: SSAValue, change: Callable[[np.ndarray], np.ndarray | None]) -> LeadingPositions | None:
         """What a change makes of the positions that a value is."""
         found = self.found[value]
         arrays = () if found is None else tuple(change(array) for array in found.arrays)
         kept = tuple(array for array in arrays if array is not None)
-        return Positions(kept) if kept and len(kept) == len(arrays) else None
+        return LeadingPositions(kept) if kept and len(kept) == len(arrays) else None
 
-    def counted(self, op: edge.ArangeStartStepOp) -> Positions | None:
+    def counted(self, op: edge.ArangeStartStepOp) -> LeadingPositions | None:
         """0, 1, 2, … up to a size."""
         end, limits = op.argument("end"), counted(op, self.sizes)
         if op.argument("start") != 0 or op.argument("step") != 1 or limits is None or not isinstance(end, SSAValue):
@@ -166,9 +166,9 @@ class OpenPositions:
             return None
         self.ends.setdefault(size, end)
         array = np.arange(limits[1], dtype=storage_dtype(element_of(op.results[0])))
-        return Positions((array,) * len(STAND_INS))
+        return LeadingPositions((array,) * len(STAND_INS))
 
-    def reshaped(self, op: Reshape) -> Positions | None:
+    def reshaped(self, op: Reshape) -> LeadingPositions | None:
         """Other dimensions of size 1."""
         before, after = self.sizes.known(op.self), self.sizes.known(op.results[0])
         if [size for size in before if size != 1] != [size for size in after if size != 1]:
@@ -180,7 +180,7 @@ class OpenPositions:
 
         return self.of_one(op.self, change)
 
-    def sliced(self, op: edge.SliceTensorOp) -> Positions | None:
+    def sliced(self, op: edge.SliceTensorOp) -> LeadingPositions | None:
         """Some of the elements, from a known one on: how many there are, the result's size says."""
         dim, start = wrap_dim(op.dim, len(self.sizes.known(op.self))), op.argument("start") or 0
         lengths = self.lengths(op.results[0])
@@ -195,7 +195,7 @@ class OpenPositions:
 
         return self.of_one(op.self, change)
 
-    def joined(self, op: edge.CatOp) -> Positions | None:
+    def joined(self, op: edge.CatOp) -> LeadingPositions | None:
         """Positions behind others, of which only the last ones may have an open size."""
         dim = wrap_dim(op.dim, len(self.sizes.known(op.results[0])))
         *first, _ = [self.sizes.known(each)[dim] for each in op.tensors]
@@ -218,9 +218,9 @@ class OpenPositions:
             if prod(shape) * sum(each[dim] for each in whole) > LARGEST:
                 return None
             arrays.append(np.concatenate(filled, dim).astype(dtype))
-        return Positions(tuple(arrays))
+        return LeadingPositions(tuple(arrays))
 
-    def cumulated(self, op: edge.CumsumOp) -> Positions | None:
+    def cumulated(self, op: edge.CumsumOp) -> LeadingPositions | None:
         """Sums of the elements so far, which do not depend on how many follow."""
         rank, lengths = len(self.sizes.known(op.self)), self.lengths(op.self)
         dtype = storage_dtype(element_of(op.results[0]))
@@ -236,7 +236,7 @@ class OpenPositions:
 
         return self.of_one(op.self, change)
 
-    def indexed(self, op: edge.IndexTensorOp) -> Positions | None:
+    def indexed(self, op: edge.IndexTensorOp) -> LeadingPositions | None:
         """Elements by an index for each dimension; along those whose elements are all the same any index does."""
         source, indices = self.found[op.self], op.indices
         rank = len(self.sizes.known(op.results[0]))
@@ -253,9 +253,9 @@ class OpenPositions:
                     return None  # what is counted from the end, or would not be there
                 places.append(place)
             arrays.append(spread(array[tuple(places)], rank))
-        return Positions(tuple(arrays))
+        return LeadingPositions(tuple(arrays))
 
-    def computed(self, op: Elementwise) -> Positions | None:
+    def computed(self, op: Elementwise) -> LeadingPositions | None:
         """An op on elements, by what it computes of those of the largest sizes."""
         evaluate, found = EVALUATORS.get(op.name), [self.found[value] for value in op.tensor_operands]
         operands = [each for each in found if each is not None]
@@ -281,14 +281,14 @@ class OpenPositions:
                     given: dict[SSAValue, np.ndarray] = {
                         value: operand.arrays[number] for value, operand in zip(values, operands, strict=True)
                     }
-                    arrays.append(converted(evaluate(made, Call(made, given)), storage_dtype(element), stand_in))
-        except NotEvaluatedError:
+                    arrays.append(converted(evaluate(made, KnownCall(made, given)), storage_dtype(element), stand_in))
+        except NotFoldedError:
             return None
         finally:
             made.erase()
-        return Positions(tuple(np.broadcast_to(array, shape) for array in arrays))
+        return LeadingPositions(tuple(np.broadcast_to(array, shape) for array in arrays))
 
-    def fit(self, op: Elementwise, operands: Sequence[Positions]) -> bool:
+    def fit(self, op: Elementwise, operands: Sequence[LeadingPositions]) -> bool:
         """Whether the dimensions along which operands differ are those of the result."""
         result = self.sizes.known(op.results[0])
         for value, operand in zip(op.tensor_operands, operands, strict=True):

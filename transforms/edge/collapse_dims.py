@@ -117,7 +117,7 @@ class Collapser:
 
     def permuted(self, value: SSAValue, shape: Sequence[int], perm: Sequence[int]) -> SSAValue:
         """A permutation of `value` seen as a tensor of a shape, in as few steps as can be."""
-        shape, perm = without_neighbours(shape, perm)
+        shape, perm = without_neighbors(shape, perm)
         if perm == sorted(perm):
             return value
         if len(shape) <= self.max_rank:
@@ -240,7 +240,7 @@ def merged(shape: Sequence[int], groups: Sequence[Sequence[int]]) -> list[int]:
     return [DYNAMIC_INDEX if DYNAMIC_INDEX in group else prod(group) for group in sizes]
 
 
-def without_neighbours(shape: Sequence[int], perm: Sequence[int]) -> tuple[list[int], list[int]]:
+def without_neighbors(shape: Sequence[int], perm: Sequence[int]) -> tuple[list[int], list[int]]:
     """The same permutation with those dimensions merged that stay neighbours, and those of size 1 left out."""
     kept = [dim for dim, size in enumerate(shape) if size != 1]
     behind = dict(pairwise(kept))
@@ -262,7 +262,7 @@ def first_step(shape: Sequence[int], perm: Sequence[int]) -> list[int]:
         return [*rest[:to], place, *rest[to:]]
 
     def left(step: list[int]) -> int:
-        return len(without_neighbours([shape[dim] for dim in step], [step.index(dim) for dim in perm])[0])
+        return len(without_neighbors([shape[dim] for dim in step], [step.index(dim) for dim in perm])[0])
 
     steps = (moving(place, to) for place, to in product(range(len(perm)), repeat=2) if place != to)
     return min(steps, key=left)

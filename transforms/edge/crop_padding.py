@@ -19,7 +19,7 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.symbolic_size import SymbolicSize
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._float_masks import Builder
+from xir.transforms.edge._float_masks import MaskBuilder
 
 Padded = edge.ConvolutionOp | edge.Conv1dOp | edge.Conv2dOp
 
@@ -106,7 +106,7 @@ class Cropping:
         pad = [0] * (2 * (space - axis - 1)) + [front, behind]
         padding = list(conv.padding) if len(conv.padding) > 1 else [conv.padding[0]] * space
         padding[axis] = 0
-        build = Builder(self.block, conv)
+        build = MaskBuilder(self.block, conv)
         rows = build.call(edge.ConstantPadNdOp(self=conv.input, pad=pad, value=0.0))
         arguments = {name: conv.argument(name) for name in (*conv.schema.tensors, *conv.schema.values)}
         made = conv.build_from(arguments | {"input": rows, "padding": padding})

@@ -22,7 +22,7 @@ from xir.ir.rewriting import may_rewrite
 from xir.ir.tensor_types import element_type, shape_of
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import tensor_bytes
-from xir.transforms.edge._evaluation import SHAPE_ONLY, Call, NotEvaluatedError, result_type
+from xir.transforms.edge._evaluation import SHAPE_ONLY, KnownCall, NotFoldedError, result_type
 from xir.transforms.edge._evaluation_arithmetic import EVALUATORS
 from xir.transforms.edge._evaluation_of_composites import evaluate, is_evaluated
 
@@ -118,7 +118,7 @@ def moved_before_dequantize(op: Rearrangement, ctx: XirContext) -> bool:
     if op.symbols or not may_rewrite(op, "fold"):
         return False
     integers = storage_array(constant.value, ctx, constant)
-    array = np.ascontiguousarray(EVALUATORS[op.name](op, Call(op, {op.self: integers})))
+    array = np.ascontiguousarray(EVALUATORS[op.name](op, KnownCall(op, {op.self: integers})))
     made = edge.ConstantOp(
         dense_of_storage(array, element_type(constant.result), ctx, constant.resource or "constant"), constant.location
     )
@@ -193,7 +193,7 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | 
     needed = () if op.name in SHAPE_ONLY else op.operands
     if not all(isinstance(value.owner, edge.ConstantOp) for value in needed) or not is_evaluated(op):
         return None
-    size = int(np.prod(result_type(op).get_shape())) * Call(op, {}).dtype.itemsize
+    size = int(np.prod(result_type(op).get_shape())) * KnownCall(op, {}).dtype.itemsize
     if size == 0:
         return None
     arrays = {value: array_of(value, ctx) for value in needed}
@@ -211,7 +211,7 @@ def evaluated(op: edge.EdgeOp, ctx: XirContext, budget: Budget) -> np.ndarray | 
         with np.errstate(all="ignore"):
             result = evaluate(op, arrays)
             return np.ascontiguousarray(result) if result.ndim else result
-    except (NotEvaluatedError, ValueError):  # C++ leaves open what becomes of a float that is no such integer
+    except (NotFoldedError, ValueError):  # C++ leaves open what becomes of a float that is no such integer
         return None
 
 

@@ -20,7 +20,7 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.symbolic_size import is_dynamic
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
-from xir.transforms.edge._float_masks import Builder
+from xir.transforms.edge._float_masks import MaskBuilder
 from xir.transforms.edge._open_positions import OpenPositions
 from xir.transforms.edge._ranges import MOVES, Arithmetic, integer_ranges
 from xir.transforms.edge.fold_constants import MAX_GROWTH
@@ -119,7 +119,7 @@ class LookupFolding:
             for index, value in enumerate(operands):
                 op.operands[index] = value
             return
-        build = Builder(self.block, op)
+        build = MaskBuilder(self.block, op)
         arguments = {name: op.argument(name) for name in op.schema.values}
         tensors = dict(zip(op.schema.tensors, operands, strict=True))
         self.use(op, build.call(op.build_from(tensors | arguments), shape_of(result)))
@@ -169,7 +169,7 @@ class LookupFolding:
             value = move.self
         while isinstance(add := value.owner, edge.AddScalarOp) and add.argument("other") == 0:
             value = add.self
-        build = Builder(self.block, op)
+        build = MaskBuilder(self.block, op)
         if isinstance(value.owner, edge.ConstantOp) and moves:
             indices = storage_array(value.owner.value, self.ctx, value.owner)
             if not self.are_few(op, indices):
@@ -192,7 +192,7 @@ class LookupFolding:
         return True
 
     def first_rows(
-        self, op: edge.EmbeddingOp, build: Builder, indices: SSAValue, positions: np.ndarray
+        self, op: edge.EmbeddingOp, build: MaskBuilder, indices: SSAValue, positions: np.ndarray
     ) -> SSAValue | None:
         """As many of the rows that are looked up at the largest sizes as there are indices; None if these are none."""
         sizes = self.sizes.known(indices)
@@ -225,7 +225,7 @@ class LookupFolding:
         high = self.ranges.get(value, (0, shape_of(op.weight)[0] + 1))[1]
         return arange.argument("end") if arange.argument("step") == 1 and high <= shape_of(op.weight)[0] else None
 
-    def moved(self, build: Builder, move: edge.EdgeOp, rows: SSAValue) -> SSAValue:
+    def moved(self, build: MaskBuilder, move: edge.EdgeOp, rows: SSAValue) -> SSAValue:
         """What a move of indices makes of rows, which have one dimension more."""
         shape, width = shape_of(move.results[0]), shape_of(rows)[-1]
         if isinstance(move, edge.ExpandOp):

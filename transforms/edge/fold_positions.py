@@ -22,7 +22,7 @@ from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.tensor_types import has_dynamic_size
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._float_masks import AND, OR, Builder
+from xir.transforms.edge._float_masks import AND, OR, MaskBuilder
 from xir.transforms.edge._open_positions import Elementwise, Followed, OpenPositions
 
 Shifted = edge.AddScalarOp | edge.MulScalarOp
@@ -108,7 +108,7 @@ class PositionFolding:
         end = self.positions.ends.get(shape[dim])
         if end is None or line.dtype != np.int64 or not np.array_equal(line, first + step * np.arange(len(line))):
             return None
-        build = Builder(self.block, op.prev_op, op)
+        build = MaskBuilder(self.block, op.prev_op, op)
         value = build.call(edge.ArangeStartStepOp.build_from({"start": 0, "end": end, "step": 1}))
         if step != 1:
             value = build.call(edge.MulScalarOp(self=value, other=step))
@@ -128,10 +128,12 @@ class PositionFolding:
         match op:
             case edge.ExpandOp() if is_integral(element_of(op.self)):
                 value = self.narrow.get(op.self, op.self)
-                build = Builder(self.block, op.prev_op, op)
+                build = MaskBuilder(self.block, op.prev_op, op)
                 return build.unsqueezed(value, range(len(op.size) - len(shape_of(value))))
             case edge.UnsqueezeOp() if op.self in self.narrow:
-                return Builder(self.block, op.prev_op, op).call(edge.UnsqueezeOp(self=self.narrow[op.self], dim=op.dim))
+                return MaskBuilder(self.block, op.prev_op, op).call(
+                    edge.UnsqueezeOp(self=self.narrow[op.self], dim=op.dim)
+                )
             case edge.ScaledDotProductAttentionOp():
                 return self.attention(op)
             case _ if isinstance(op, Elementwise) and any(value in self.narrow for value in op.tensor_operands):
@@ -148,7 +150,7 @@ class PositionFolding:
             return other
         arguments = dict(zip(op.schema.tensors, operands, strict=True))
         arguments |= {name: op.argument(name) for name in op.schema.values}
-        build = Builder(self.block, op.prev_op, op)
+        build = MaskBuilder(self.block, op.prev_op, op)
         value = build.call(op.build_from(arguments))
         if self.sizes.known(value) == self.sizes.known(op.results[0]):
             return build.call(op.build_from(arguments), shape_of(op.results[0]))

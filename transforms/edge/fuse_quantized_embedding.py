@@ -66,14 +66,14 @@ class FuseLookUp(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: edge.EmbeddingOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the look-up."""
-        dequantise = op.weight.owner
+        dequantize = op.weight.owner
         result = element_of(op.results[0])
-        if not isinstance(dequantise, Dequantize) or result not in (f32, f16, bf16):
+        if not isinstance(dequantize, Dequantize) or result not in (f32, f16, bf16):
             return
-        table, scales = dequantise.operands[0], self.scales(dequantise)
+        table, scales = dequantize.operands[0], self.scales(dequantize)
         if not isinstance(table.owner, edge.ConstantOp) or element_of(table) not in (i8, ui8) or scales is None:
             return
-        low, high = integer_range(dequantise)
+        low, high = integer_range(dequantize)
         bits = self.bits(table, low, high)
         constants: list[edge.ConstantOp] = []
 

@@ -23,7 +23,7 @@ from xir.ir.remarks import RemarkKind, missed, passed, wanted
 from xir.ir.rewriting import erase_dead_ops, may_try
 from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.sizes import SymbolicSizes
-from xir.transforms.edge._float_masks import Builder, FloatMasks
+from xir.transforms.edge._float_masks import FloatMasks, MaskBuilder
 from xir.transforms.edge._numbers import are_numbers
 
 LARGEST: dict[Attribute, float] = {f32: float(np.finfo(np.float32).max), f16: 65504.0, bf16: 2.0**128 - 2.0**120}
@@ -180,14 +180,14 @@ class MaskLowering:
             self.attended[mask, element] = added, seen
         added, seen = self.attended[mask, element]
         op.operands[list(op.schema.tensors).index("attn_mask")] = added
-        result, build = op.results[0], Builder(self.block, op)
+        result, build = op.results[0], MaskBuilder(self.block, op)
         rows = build.call(edge.MulTensorOp(self=result, other=seen), shape_of(result))
         result.replace_uses_with_if(rows, lambda use: use.operation is not rows.owner)
 
     def choice(self, op: edge.EdgeOp, mask: SSAValue, value: SSAValue, other: SSAValue) -> None:
         """`value` where the mask holds, else `other`."""
         element, shape = element_of(op.results[0]), shape_of(op.results[0])
-        build = Builder(self.block, op)
+        build = MaskBuilder(self.block, op)
         kept = build.converted(self.floats[mask], element)
         numbers = [self.number(each, len(shape_of(kept))) for each in (value, other)]
         if all(number is not None and math.isfinite(number) for number in numbers):
@@ -236,11 +236,11 @@ class MaskLowering:
         self.block.insert_op_before(constant, op)
         return constant.result
 
-    def behind(self, mask: SSAValue) -> Builder:
+    def behind(self, mask: SSAValue) -> MaskBuilder:
         """Builds right behind the fp32 form of a mask."""
         form = self.floats[mask].owner
         assert isinstance(form, Operation)
-        return Builder(self.block, form)
+        return MaskBuilder(self.block, form)
 
     def replace(self, op: edge.EdgeOp, value: SSAValue) -> None:
         """Let `value` stand for an op's result."""

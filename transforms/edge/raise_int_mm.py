@@ -100,10 +100,10 @@ class Rescale(Raise):
         if product is None or element_of(op.results[0]) != f32:
             return None
         source, views = without_views(product.self)
-        quantise = made_by(source, edge.TorchaoQuantizeAffineOp)
-        if quantise is None or known(product.mat2, self.ctx) is None:
+        quantize = made_by(source, edge.TorchaoQuantizeAffineOp)
+        if quantize is None or known(product.mat2, self.ctx) is None:
             return None
-        return ScaledProduct(product, quantise, views) if self.is_same(op.other, quantise.scale) else None
+        return ScaledProduct(product, quantize, views) if self.is_same(op.other, quantize.scale) else None
 
     def is_same(self, value: SSAValue, other: SSAValue) -> bool:
         """Whether two values have the same elements in some shapes."""
@@ -120,7 +120,7 @@ class ScaleOperand(Rescale):
     def match_and_rewrite(self, op: edge.MulTensorOp, rewriter: PatternRewriter, /) -> None:
         """Rewrite the multiplication."""
         found = self.scaled_product(op)
-        if found is not None and has_no_zero_point(found.quantise, self.ctx):
+        if found is not None and has_no_zero_point(found.quantize, self.ctx):
             rewriter.replace(op, *found.as_numbers())
 
 
@@ -136,11 +136,11 @@ class ShiftOperand(Rescale):
             return
         shift = made_by(correction.self, edge.MulTensorOp)
         number = None if shift is None else made_by(shift.self, edge.ToCopyOp)
-        zero_point, sums = found.quantise.zero_point, known(correction.other, self.ctx)
+        zero_point, sums = found.quantize.zero_point, known(correction.other, self.ctx)
         weight = known(found.product.mat2, self.ctx)
         if shift is None or number is None or zero_point is None or sums is None or weight is None:
             return
-        same = self.is_same(number.self, zero_point) and self.is_same(shift.other, found.quantise.scale)
+        same = self.is_same(number.self, zero_point) and self.is_same(shift.other, found.quantize.scale)
         if same and np.array_equal(sums.reshape(-1), weight.sum(0, dtype=np.int64)):
             rewriter.replace(op, *found.as_numbers())
 
@@ -150,13 +150,13 @@ class ScaledProduct:
     """A product of integers that its context makes one of numbers."""
 
     product: edge.IntMmOp
-    quantise: edge.TorchaoQuantizeAffineOp
+    quantize: edge.TorchaoQuantizeAffineOp
     views: list[edge.ViewOp]
     """What was between the quantise op and the product, first to last."""
 
     def as_numbers(self) -> tuple[list[edge.EdgeOp], Sequence[SSAValue]]:
         """The ops that compute the product of dequantised integers, and its value."""
-        source, b = self.quantise, EdgeBuilder()
+        source, b = self.quantize, EdgeBuilder()
         value = b.call(
             edge.TorchaoDequantizeAffineOp,
             input=source.results[0],

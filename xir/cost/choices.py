@@ -32,11 +32,11 @@ VERSION = 2
 """Of the format: raised when a key changes its meaning, goes away or is added."""
 
 SIZES = {"image": 4, "filter": 4, "padding": 4, "stride": 2, "dilation": 2}
-"""The keys that say which convolution it is, in the order of `Layer`, and how many numbers each one has."""
+"""The keys that say which convolution it is, in the order of `ConvolutionLayer`, and how many numbers each one has."""
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvolutionLayer:
     """A convolution: what its forms' times depend on."""
 
     image: tuple[int, ...]
@@ -56,7 +56,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MeasuredChoice:
     """What was measured to be the fastest."""
 
     form: tuple[int, int]
@@ -72,7 +72,7 @@ class Choices:
 
     processor: str
     xnnpack: str
-    layers: Mapping[Layer, Choice] = field(default_factory=dict[Layer, Choice])
+    layers: Mapping[ConvolutionLayer, MeasuredChoice] = field(default_factory=dict[ConvolutionLayer, MeasuredChoice])
 
     def text(self) -> str:
         """The file."""
@@ -126,7 +126,7 @@ def _text(value: object, where: str) -> str:
     return value
 
 
-def _row(row: Any, where: str) -> tuple[Layer, Choice]:
+def _row(row: Any, where: str) -> tuple[ConvolutionLayer, MeasuredChoice]:
     if not isinstance(row, dict) or row.keys() != {*SIZES, "bounded", "form", "by_gemm", "ratio"}:
         raise ValueError(f"{where} needs {', '.join(SIZES)}, bounded, form, by_gemm and ratio, and nothing else")
     image, filter, padding, stride, dilation = (
@@ -139,8 +139,8 @@ def _row(row: Any, where: str) -> tuple[Layer, Choice]:
     ratio = row["ratio"]
     if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio < 10:
         raise ValueError(f"{where}: ratio must be a number above 0, it is {ratio!r}")
-    layer = Layer(image, filter, padding, stride, dilation, row["bounded"])
-    return layer, Choice((height, width), row["by_gemm"], float(ratio))
+    layer = ConvolutionLayer(image, filter, padding, stride, dilation, row["bounded"])
+    return layer, MeasuredChoice((height, width), row["by_gemm"], float(ratio))
 
 
 def _sizes(value: Any, count: int, where: str) -> tuple[int, ...]:

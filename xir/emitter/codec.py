@@ -3,7 +3,7 @@
 A **tree** is what JSON would hold: a table is a dict by field name, a vector a list, a string a str, a `[ubyte]` vector
 bytes (a memoryview of the buffer when read), a number or an enum an int, float or bool, and a union a `Tagged`
 (member name, tree). A field that is absent is missing from the dict, except that reading fills in a scalar's default:
-FlatBuffers does not tell a default from its absence. A table may also be written as a `Filled` pattern (`stamps.py`).
+FlatBuffers does not tell a default from its absence.
 
 `encode` is deterministic: the same tree gives the same bytes. `decode` trusts nothing: every offset and length is
 checked before it is followed, and whatever is wrong is one FormatError.
@@ -12,15 +12,17 @@ The layout of the bytes: https://flatbuffers.dev/internals/.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias, cast
 
+import numpy as np
+from flatbuffers import Builder, number_types
+
 from xir.emitter.errors import FormatError
-from xir.emitter.fbs import SCALARS, Field, Scalar, Schema, Table
-from xir.emitter.stamps import Entry, Filled, Stamp, is_written
-from xir.emitter.table_layout import PERIOD, Fields, table_layout
+from xir.emitter.fbs import SCALARS, Field, FileSchema, Scalar, Table
 
 Tree: TypeAlias = dict[str, Any]
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap
@@ -37,7 +39,7 @@ MAX_DEPTH = 64
 """Nesting beyond this is refused; real schemas need under ten."""
 
 
-def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
+def encode(schema: FileSchema, tree: Mapping[str, Any], root: str | None = None) -> bytes:
     """The FlatBuffers bytes of `tree`, a table named `root` (the schema's root type if None).
 
     The buffer carries the schema's file identifier. Raises FormatError for a field the schema does not have, a missing
@@ -54,7 +56,7 @@ def encode(schema: Schema, tree: Mapping[str, Any], root: str | None = None) -> 
     return writer.finish(place)
 
 
-def decode(schema: Schema, buffer: Buffer, root: str | None = None, *, base: int = 0) -> Tree:
+def decode(schema: FileSchema, buffer: Buffer, root: str | None = None, *, base: int = 0) -> Tree:
     """The tree in `buffer`, whose root table is `root` (the schema's root type if None).
 
     Checks the file identifier when the schema has one. `base` is added to the offsets that errors name, for a buffer
@@ -73,110 +75,57 @@ def decode(schema: Schema, buffer: Buffer, root: str | None = None, *, base: int
 
 
 class _Writer:
-    """Builds depth first and from the end to the beginning, as FlatBuffers' own builders do and with the same bytes:
-    offsets point forward, so what a table points at is written before the table. A *place* is a distance from the end.
+    """Drives FlatBuffers' own builder by the schema: what a table points at is written before the table.
 
-    The library's builder for Python writes number by number, which takes almost twice as long.
+    A *place* is a distance from the buffer's end, by which the builder knows what is written.
     Errors get their path on the way up, so that no path is built where nothing fails.
     """
 
-    def __init__(self, schema: Schema):
+    def __init__(self, schema: FileSchema):
         self.schema = schema
-        self.parts: list[Buffer] = []
-        """What is written so far, the last part first."""
-        self.size = 0
-        self.alignment = 4
-        """The largest alignment of anything in the buffer, in bytes."""
-        self.vtables: dict[bytes, int] = {}
-        """The place of each vtable, which tables of one layout share."""
-
-    def prepend(self, *parts: Buffer, alignment: int, before: int = 0) -> int:
-        """Write parts, the last first, so that the byte `before` bytes ahead of them is aligned; the place they are."""
-        written = sum(map(len, parts))
-        padding = -(self.size + written + before) % alignment
-        if padding:
-            self.parts.append(bytes(padding))
-        self.parts += reversed(parts)
-        self.size += padding + written
-        self.alignment = max(self.alignment, alignment)
-        return self.size
+        self.builder: Any = Builder(1024)
 
     def finish(self, root: int) -> bytes:
         """The buffer, whose root table is at a place."""
-        identifier = self.schema.identifier.encode()
-        self.prepend(identifier, alignment=self.alignment, before=4)
-        self.prepend(_UINT.pack(self.size + 4 - root), alignment=4)
-        return b"".join(reversed(self.parts))
+        self.builder.Finish(root, file_identifier=self.schema.identifier.encode() or None)
+        return bytes(self.builder.Output())
 
-    def filled(self, filled: Filled) -> int:
-        """Write a table by the stamp of its pattern; its place."""
-        pattern, numbers = filled
-        data = None
-        # Behind a vtable the buffer may end within a word.
-        if self.size % 4 == 0:
-            written = filled.written
-            if (stamp := pattern.stamps.get(written)) is None:
-                stamp = pattern.stamps[written] = _Recorder(self.schema).stamp(filled)
-            try:
-                data = stamp.print(numbers, self.size, self.vtables)
-            except _MISFITS:
-                data = None
-        if data is None:
-            return self.table(pattern.table, filled.tree())
-        self.parts.append(data)
-        self.size += len(data)
-        return self.size
-
-    def table(self, name: str, tree: Mapping[str, Any] | Filled) -> int:
+    def table(self, name: str, tree: Mapping[str, Any]) -> int:
         """Write a table behind what it points at; its place."""
-        if isinstance(tree, Filled):
-            return self.filled(tree)
         table = self.schema.tables[name]
         if not tree.keys() <= table.names:
             raise FormatError(f"{name} has no field named {', '.join(sorted(tree.keys() - table.names))}")
-        fields: list[tuple[int, Scalar | None]] = []
-        values: list[Any] = []
+        present: list[tuple[Field, Any]] = []
         for item in table.fields:
             value = tree.get(item.name)
             if value is None or item.deprecated:
                 continue
-            if item.scalar is None or item.vector:
+            if item.vector or item.scalar is None:
                 try:
-                    target = self.vector(item, value) if item.vector else self.referenced(item, value)
+                    value = self.vector(item, value) if item.vector else self.referenced(item, value)
                 except FormatError as error:
                     raise error.within(f".{item.name}") from None
-                if isinstance(target, tuple):
-                    fields += ((item.slot, _TAG), (item.slot + 1, None))
-                    values += target
-                else:
-                    fields.append((item.slot, None))
-                    values.append(target)
-            elif is_written(value, item.default):
-                fields.append((item.slot, item.scalar))
-                values.append(value)
-        return self.fixed(table, tuple(fields), values)
-
-    def fixed(self, table: Table, fields: Fields, values: list[Any]) -> int:
-        """Write what a table holds itself: its numbers, and the offsets of what is at the places among `values`."""
-        end = self.size
-        layout = table_layout(fields, end % PERIOD)
-        for position, before in layout.offsets:
-            values[position] = end + before - values[position]
-        at = end + layout.form.size
-        vtable = self.vtables.get(layout.vtable)
-        offset = len(layout.vtable) if vtable is None else vtable - at
-        values.reverse()
-        try:
-            self.parts.append(layout.form.pack(offset, *values))
-        except _MISFITS:
-            raise _misfit(table, fields, values[::-1]) from None
-        self.size = at
-        self.alignment = max(self.alignment, layout.alignment)
-        if vtable is None:
-            self.parts.append(layout.vtable)
-            self.size += len(layout.vtable)
-            self.vtables[layout.vtable] = self.size
-        return at
+            elif value == item.default and not _is_negative_zero(value):
+                continue
+            present.append((item, value))
+        builder = self.builder
+        builder.StartObject(table.slots)
+        for item, value in present:
+            slot = item.slot
+            if item.scalar is not None and not item.vector:
+                try:
+                    builder.Prepend(_FLAGS[item.scalar.code], value)
+                except _MISFITS as error:
+                    raise _misfit(error).within(f".{item.name}") from None
+            else:
+                if isinstance(value, tuple):
+                    tag, value = cast("tuple[int, int]", value)
+                    builder.PrependUint8(tag)
+                    builder.Slot(slot)
+                    slot += 1
+                builder.PrependUOffsetTRelative(value)
+            builder.Slot(slot)
+        return builder.EndObject()
 
     def referenced(self, item: Field, value: Any) -> int | tuple[int, int]:
         """Write the string, table or union that a field points at; its place, behind its tag if it is a union."""
@@ -191,26 +140,25 @@ class _Writer:
         return found[0], self.table(found[1], content)
 
     def string(self, value: str) -> int:
-        """Write a string, a zero byte behind it; its place."""
+        """Write a string; its place."""
         try:
-            data = value.encode()
+            return self.builder.CreateString(value)
         except UnicodeEncodeError:
             raise FormatError("a string has half of a surrogate pair, which is no character") from None
-        return self.prepend(_UINT.pack(len(data)), data, b"\0", alignment=4)
 
     def vector(self, item: Field, values: Any) -> int:
-        """Write a vector, its length before it; its place."""
-        scalar = item.scalar
+        """Write a vector; its place."""
+        builder, scalar = self.builder, item.scalar
         if scalar is not None:
             is_raw = isinstance(values, bytes | bytearray | memoryview) and scalar.code == "B"
-            data = memoryview(values).cast("B") if is_raw else _pack(scalar, values)
-            self.prepend(data, alignment=max(item.force_align, scalar.size, 4))
-            return self.prepend(_UINT.pack(len(data) // scalar.size), alignment=4)
+            array = np.frombuffer(values if is_raw else _pack(scalar, values), f"<{scalar.code}")
+            builder.Prep(max(item.force_align, 4), array.nbytes)
+            return builder.CreateNumpyVector(array)
         places = [self.element(item, index, value) for index, value in enumerate(values)]
-        # An element says how far behind itself its target lies.
-        end = self.size + -self.size % 4 + 4 * len(places)
-        offsets = [end - 4 * index - place for index, place in enumerate(places)]
-        return self.prepend(_UINT.pack(len(places)), _pack(SCALARS["uint"], offsets), alignment=4)
+        builder.StartVector(4, len(places), 4)
+        for place in reversed(places):
+            builder.PrependUOffsetTRelative(place)
+        return builder.EndVector()
 
     def element(self, item: Field, index: int, value: Any) -> int:
         """Write an element that the vector points at; its place."""
@@ -220,58 +168,20 @@ class _Writer:
             raise error.within(f"[{index}]") from None
 
 
-class _Recorder(_Writer):
-    """Takes note of where the entries of a pattern, and its tables, are written."""
-
-    def __init__(self, schema: Schema):
-        super().__init__(schema)
-        self.tables: dict[int, bytes] = {}
-        """The vtables of the tables at these places."""
-        self.entries: dict[int, tuple[str, int]] = {}
-        """The codes and indices of the numbers at these places."""
-
-    def stamp(self, filled: Filled) -> Stamp:
-        """The stamp of a pattern with such numbers."""
-        numbers, layouts = filled.numbers, -1
-        while len(self.vtables) > layouts:
-            # Once more behind whole words, until nothing brings a vtable along.
-            layouts = len(self.vtables)
-            self.table(filled.pattern.table, filled.tree())
-            self.prepend(alignment=4)
-        first = len(self.parts)
-        entries = [
-            Entry(*each) if written else each[1]
-            for each, written in zip(enumerate(numbers), filled.written, strict=True)
-        ]
-        self.tables.clear()
-        self.table(filled.pattern.table, filled.pattern.filled(entries))
-        assert self.alignment == 4, "a stamp holds no numbers of 64 bits"
-        vtables = {self.size - place: vtable for place, vtable in self.tables.items()}
-        found = {self.size - place: entry for place, entry in self.entries.items()}
-        return Stamp.of(b"".join(reversed(self.parts[first:])), vtables, found, len(numbers))
-
-    def fixed(self, table: Table, fields: Fields, values: list[Any]) -> int:
-        layout = table_layout(fields, self.size % PERIOD)
-        at = super().fixed(table, fields, [each.number if isinstance(each, Entry) else each for each in values])
-        self.tables[at] = layout.vtable
-        for (slot, scalar), each in zip(fields, values, strict=True):
-            if isinstance(each, Entry):
-                assert scalar is not None
-                (offset,) = struct.unpack_from("<H", layout.vtable, 4 + 2 * slot)
-                self.entries[at - offset] = scalar.code, each.which
-        return at
-
-    def vector(self, item: Field, values: Any) -> int:
-        if item.scalar is None or not values or not isinstance(values[0], Entry):
-            return super().vector(item, values)
-        at = super().vector(item, [entry.number for entry in values])
-        for position, entry in enumerate(values):
-            self.entries[at - 4 - position * item.scalar.size] = item.scalar.code, entry.which
-        return at
-
-
-_UINT = struct.Struct("<I")
-_TAG = SCALARS["ubyte"]
+_FLAGS: dict[str, Any] = {
+    "?": number_types.BoolFlags,
+    "b": number_types.Int8Flags,
+    "B": number_types.Uint8Flags,
+    "h": number_types.Int16Flags,
+    "H": number_types.Uint16Flags,
+    "i": number_types.Int32Flags,
+    "I": number_types.Uint32Flags,
+    "f": number_types.Float32Flags,
+    "q": number_types.Int64Flags,
+    "Q": number_types.Uint64Flags,
+    "d": number_types.Float64Flags,
+}
+"""What the builder calls the numbers of these `struct` codes."""
 _MISFITS = (struct.error, OverflowError, TypeError)
 """What packing a value raises that its code cannot hold."""
 
@@ -280,18 +190,16 @@ def _pack(scalar: Scalar, values: Sequence[Any]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}{scalar.code}", *values)
     except _MISFITS as error:
-        raise FormatError(f"a value does not fit its field: {error}") from None
+        raise _misfit(error) from None
 
 
-def _misfit(table: Table, fields: Fields, values: Sequence[Any]) -> FormatError:
-    """The error of the first value that does not fit its field."""
-    names = {item.slot: item.name for item in table.fields}
-    for (slot, scalar), value in zip(fields, values, strict=True):
-        try:
-            _pack(scalar or SCALARS["uint"], (value,))
-        except FormatError as error:
-            return error.within(f".{names[slot]}")
-    raise AssertionError("each value fits its field")
+def _misfit(error: Exception) -> FormatError:
+    return FormatError(f"a value does not fit its field: {error}")
+
+
+def _is_negative_zero(value: float) -> bool:
+    """Whether a number equals 0 and is written where 0 is the default: −0.0."""
+    return value == 0 and isinstance(value, float) and math.copysign(1, value) < 0
 
 
 class _Reader:
@@ -301,7 +209,7 @@ class _Reader:
     bounds the work by the size of the buffer: honest files share at most a few strings.
     """
 
-    def __init__(self, schema: Schema, data: memoryview, base: int):
+    def __init__(self, schema: FileSchema, data: memoryview, base: int):
         self.schema = schema
         self.data = data
         self.base = base

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xir.emitter.codec import Tree, encode
 from xir.emitter.fbs import load_schema
 from xir.ir.attribute_numbers import AttributeNumbers
-from xir.ir.location import Origin, origins_of
+from xir.ir.location import SourceOrigin, origins_of
 
 NO_HANDLE = 65535
 """The debug handle of a node that has none."""
@@ -30,7 +30,7 @@ class DebugInfoWriter:
 
     def __init__(self) -> None:
         self._strings = {"": 0}
-        self._origins: dict[Origin, int] = {}
+        self._origins: dict[SourceOrigin, int] = {}
         self._handles: dict[tuple[int, ...], int] = {}
         self._locations = AttributeNumbers()
         self._by_location: dict[int, int] = {}
@@ -78,7 +78,7 @@ class DebugInfoWriter:
         }
         return encode(load_schema("debug"), tree)
 
-    def _handle(self, origins: Sequence[Origin]) -> int:
+    def _handle(self, origins: Sequence[SourceOrigin]) -> int:
         if not origins:
             return NO_HANDLE
         if len(self._handles) == NO_HANDLE:

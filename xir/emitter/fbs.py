@@ -105,7 +105,7 @@ class Table:
 
 
 @dataclass
-class Schema:
+class FileSchema:
     """All that one `.fbs` file declares."""
 
     root: str = ""
@@ -117,13 +117,13 @@ class Schema:
 
 
 @cache
-def load_schema(name: str) -> Schema:
+def load_schema(name: str) -> FileSchema:
     """The parsed `xir/schema/<name>.fbs`."""
     path = _SCHEMAS / f"{name}.fbs"
     return parse_schema(path.read_text(encoding="utf-8"), path.name)
 
 
-def parse_schema(text: str, source: str = "<schema>") -> Schema:
+def parse_schema(text: str, source: str = "<schema>") -> FileSchema:
     """Parse the text of one `.fbs` file. `source` names it in errors, which are FormatError."""
     return _Parser(text, source).parse()
 
@@ -143,9 +143,9 @@ class _Parser:
         self.text, self.source = text, source
         self.tokens: list[tuple[str, str, int]] = []
         self.at = 0
-        self.schema = Schema()
+        self.schema = FileSchema()
 
-    def parse(self) -> Schema:
+    def parse(self) -> FileSchema:
         self.tokenize()
         declarations = {
             "namespace": self.namespace,

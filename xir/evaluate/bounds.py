@@ -26,7 +26,7 @@ from xir.dialects.xnnpack.base import BoundedOp, WeightedOp, element_type, ints
 from xir.dialects.xnnpack.interfaces import movement_of
 from xir.evaluate.nodes import evaluate
 from xir.evaluate.processor import adds_in_half
-from xir.evaluate.quantised import Rows, parameters
+from xir.evaluate.quantized import Rows, parameters
 from xir.evaluate.unrounded import through_unrounded
 
 Tensor = torch.Tensor

@@ -65,7 +65,7 @@ def rounding_of(module: ModuleOp) -> float:
     return max((ROUNDING.get(type(each), 0.0) for each in element_types(module)), default=0.0) or ROUNDING[Float32Type]
 
 
-def is_quantised(module: ModuleOp) -> bool:
+def is_quantized(module: ModuleOp) -> bool:
     """Whether a module computes with integers that stand for numbers."""
     return any(isinstance(each, UniformType | DynamicType) for each in element_types(module))
 

@@ -1,7 +1,7 @@
 """Evaluates functions of edge ops, delegate regions and xnnpack subgraphs, side by side and inside each other.
 
 Numbers are real ones, as far as fp64 goes: what the IR rounds to fp32 or fp16 is not rounded here, and quantised values
-are integers that numbers are rounded to once, or not rounded either (`xir.evaluate.quantised`). So two programs that
+are integers that numbers are rounded to once, or not rounded either (`xir.evaluate.quantized`). So two programs that
 mean the same agree to many digits, whatever the order of their additions, and what a pass broke shows.
 
 What depends on constants alone, such as positions and indices, is computed in the types that the IR says, as
@@ -23,7 +23,7 @@ from xir.dialects import delegate, edge, xnnpack
 from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type
-from xir.evaluate import quantised
+from xir.evaluate import quantized
 from xir.evaluate.nodes import convolve, evaluate
 from xir.importer.dtypes import DTYPES
 from xir.importer.interpreter import arguments, called, constant_tensor
@@ -171,9 +171,9 @@ class Evaluator:
         return op.run(operands, call)
 
     def _edge(self, op: edge.EdgeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
-        if op.name in quantised.DEQUANTISES or op.name in quantised.QUANTISES:
-            return (quantised.converted(op, arguments(op, values), self.rounds, self.beyond(op)),)
-        if (rows := quantised.looked_up(op, arguments(op, values))) is not None:
+        if op.name in quantized.DEQUANTIZES or op.name in quantized.QUANTIZES:
+            return (quantized.converted(op, arguments(op, values), self.rounds, self.beyond(op)),)
+        if (rows := quantized.looked_up(op, arguments(op, values))) is not None:
             return (rows,)
         if all(operand in self._static for operand in op.operands):
             self._static.update(op.results)
@@ -210,7 +210,7 @@ class Evaluator:
         return self.noise.of_integers(value) if is_rounded_by_passes(op, element) else value
 
     def _node(self, op: xnnpack.NodeOp, values: Mapping[SSAValue, Any]) -> Sequence[Any]:
-        operands = quantised.operands_of(op, values)
+        operands = quantized.operands_of(op, values)
         try:
             results = evaluate(op, operands)
         except NotImplementedError as error:
@@ -229,7 +229,7 @@ class Evaluator:
         The integers of sigmoid and tanh end a step before 1, the number that they are for where nothing is rounded.
         """
         ends_at_one = isinstance(op, xnnpack.UnaryOp) and op.kind.data in ("sigmoid", "tanh")
-        return quantised.stored(value, element, self.rounds, beyond=float(ends_at_one and not self.rounds))
+        return quantized.stored(value, element, self.rounds, beyond=float(ends_at_one and not self.rounds))
 
 
 @dataclass
@@ -242,7 +242,7 @@ class Noise:
 
     relative: float = 0.0
     """Of numbers with fractions: relative to their magnitudes."""
-    quantises: bool = False
+    quantizes: bool = False
     """Whether what is moved are the constants that a pass makes integers of, with their scales."""
     generator: torch.Generator = field(default_factory=torch.Generator)
 
@@ -254,11 +254,11 @@ class Noise:
 
     def of_integers(self, value: torch.Tensor) -> torch.Tensor:
         """Integers, moved by up to half a step."""
-        return value.double() + 0.5 * self._drawn(value.shape) if self.quantises else value
+        return value.double() + 0.5 * self._drawn(value.shape) if self.quantizes else value
 
     def of_scales(self, value: torch.Tensor) -> torch.Tensor:
         """A filter whose blocks have scales in bf16, moved as one row by row."""
-        return value.double() * (1 + SHORT_SCALE * self._drawn((len(value), 1))) if self.quantises else value
+        return value.double() * (1 + SHORT_SCALE * self._drawn((len(value), 1))) if self.quantizes else value
 
     def _drawn(self, shape: Sequence[int]) -> torch.Tensor:
         """Between -1 and 1."""

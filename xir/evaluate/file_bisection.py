@@ -25,9 +25,9 @@ from xir.dialects import edge, pte, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.base import NodeOp
-from xir.evaluate import quantised
+from xir.evaluate import quantized
 from xir.evaluate.evaluator import Evaluator
-from xir.evaluate.file_values import FileValues, Step, values_of_file
+from xir.evaluate.file_values import FileValues, PlanStep, values_of_file
 from xir.evaluate.inputs import as_called, as_stored, draw_inputs
 from xir.evaluate.kernel_calls import NotCalledError, call_kernel
 from xir.importer.interpreter import constant_tensor
@@ -64,10 +64,10 @@ class EagerValue:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FileDifference:
     """Where a file leaves eager."""
 
-    step: Step | None
+    step: PlanStep | None
     """The node or instruction; None where an output is another of eager's values."""
     result: SSAValue
     error: float
@@ -116,7 +116,7 @@ class FileBisection:
         self._evaluator = Evaluator(self.ctx)
         self._makers = {self._key(result): step for step in self.file.steps for result in step.results}
 
-    def run(self, outputs: Sequence[SSAValue]) -> Difference | None:
+    def run(self, outputs: Sequence[SSAValue]) -> FileDifference | None:
         """The first difference, None if there is none. `outputs` are eager's."""
         for value in self.file.tensors:
             if self._key(value) == value and value not in self._makers:
@@ -133,14 +133,14 @@ class FileBisection:
 
     # Following.
 
-    def _computed(self, step: Step) -> Sequence[Any]:
+    def _computed(self, step: PlanStep) -> Sequence[Any]:
         """The results of a step by its definition; what the kernel computed where that is not known."""
         defined = self._defined(step, self.values)
         if defined is not None:
             return defined
         return [self.file.tensors.get(self._key(result)) for result in step.results]
 
-    def _defined(self, step: Step, values: dict[SSAValue, Any]) -> Sequence[Any] | None:
+    def _defined(self, step: PlanStep, values: dict[SSAValue, Any]) -> Sequence[Any] | None:
         """The results of a step by its definition, on operands of these values; None where that is not known."""
         try:
             if isinstance(step.op, NodeOp):
@@ -155,7 +155,7 @@ class FileBisection:
             pass
         return None
 
-    def _tensors_of(self, step: Step, values: dict[SSAValue, Any]) -> dict[SSAValue, torch.Tensor]:
+    def _tensors_of(self, step: PlanStep, values: dict[SSAValue, Any]) -> dict[SSAValue, torch.Tensor]:
         """What an instruction reads, constants as well."""
         known = {value: values[self._key(value)] for value in step.operands if self._key(value) in values}
         for value in step.operands:
@@ -172,20 +172,20 @@ class FileBisection:
     def _settle(self, value: SSAValue, computed: torch.Tensor, allowed: float) -> None:
         """Take eager's numbers for a value, if it has them."""
         key, element = self._key(value), self._element(value)
-        found = self._match(quantised.numbers(computed, element), element, allowed)
+        found = self._match(quantized.numbers(computed, element), element, allowed)
         if found is None:
             self.values[key] = computed
             return
         self.matched[key], numbers = found
         self.values[key] = (
-            quantised.stored(numbers, element, rounds=True) if isinstance(element, UniformType) else numbers
+            quantized.stored(numbers, element, rounds=True) if isinstance(element, UniformType) else numbers
         )
 
     def _element(self, value: SSAValue) -> Attribute:
         type = value.type if isinstance(value.type, TensorType) else self.file.types[value]
         return type.element_type
 
-    def _allowed(self, step: Step, result: SSAValue) -> float:
+    def _allowed(self, step: PlanStep, result: SSAValue) -> float:
         """How far a result may be from eager's."""
         elements = [self._element(value) for value in (*step.operands, result) if self._has_type(value)]
         if any(isinstance(element, DynamicType) for element in elements):
@@ -213,7 +213,7 @@ class FileBisection:
 
     # Looking back.
 
-    def _first_difference(self, outputs: Sequence[SSAValue]) -> Difference | None:
+    def _first_difference(self, outputs: Sequence[SSAValue]) -> FileDifference | None:
         pending: list[tuple[SSAValue, int]] = []
         by_value = {each.value: each for each in self.eager}
         for index, (value, expected) in enumerate(zip(self.file.outputs, outputs, strict=False)):
@@ -222,10 +222,10 @@ class FileBisection:
                 pending.append((key, index))
             elif expected in by_value and not self._is(key, by_value[expected]):
                 other = self.matched[key]
-                return Difference(
+                return FileDifference(
                     None, value, float("inf"), other.high, by_value[expected].high, owner_of(expected), index
                 )
-        seen, found = set[SSAValue](), list[tuple[int, Step, SSAValue, int]]()
+        seen, found = set[SSAValue](), list[tuple[int, PlanStep, SSAValue, int]]()
         order = {id(step): number for number, step in enumerate(self.file.steps)}
         while pending:
             key, index = pending.pop()
@@ -254,9 +254,9 @@ class FileBisection:
         scale = max(abs(expected.low), abs(expected.high), 1e-30)
         return bool((found.tensor.double() - expected.tensor.double()).abs().max() <= 0.25 * scale)
 
-    def _difference(self, step: Step, key: SSAValue, output: int) -> Difference:
+    def _difference(self, step: PlanStep, key: SSAValue, output: int) -> FileDifference:
         result = next(value for value in step.results if self._key(value) == key)
-        numbers = quantised.numbers(self.values[key], self._element(result))
+        numbers = quantized.numbers(self.values[key], self._element(result))
         best: tuple[float, EagerValue, torch.Tensor] | None = None
         for each in self._behind(step):
             for candidate in layouts(each.tensor, tuple(numbers.shape)):
@@ -266,14 +266,16 @@ class FileBisection:
         if best is None:
             behind = next(iter(self._behind(step, sizes=False)), None)
             eager = None if behind is None else owner_of(behind.value)
-            return Difference(step, result, float("inf"), float(numbers.double().max()), float("nan"), eager, output)
+            return FileDifference(
+                step, result, float("inf"), float(numbers.double().max()), float("nan"), eager, output
+            )
         _, each, candidate = best
         error = relative(numbers, candidate)
         place = int((numbers.double() - candidate.double()).abs().argmax())
         actual, expected = float(numbers.flatten()[place]), float(candidate.flatten()[place])
-        return Difference(step, result, error, actual, expected, owner_of(each.value), output)
+        return FileDifference(step, result, error, actual, expected, owner_of(each.value), output)
 
-    def _behind(self, step: Step, sizes: bool = True) -> Iterator[EagerValue]:
+    def _behind(self, step: PlanStep, sizes: bool = True) -> Iterator[EagerValue]:
         """What eager computes soon from the operands, but for what the file has elsewhere."""
         counts = {self.values[self._key(result)].numel() for result in step.results if self._key(result) in self.values}
         taken = {each.value for each in self.matched.values()}
@@ -295,7 +297,7 @@ class FileBisection:
 
     # Kernels.
 
-    def _wrong_kernel(self) -> Difference | None:
+    def _wrong_kernel(self) -> FileDifference | None:
         """The first node or instruction that its kernel computes otherwise, on operands that kernels computed."""
         actual: dict[SSAValue, Any] = {self._key(value): tensor for value, tensor in self.file.tensors.items()}
         for step in self.file.steps:
@@ -307,16 +309,16 @@ class FileBisection:
                 if isinstance(step.op, pte.KernelCallOp) and self._chooses(step, result):
                     continue
                 element = self._element(result)
-                got, wanted = (quantised.numbers(each, element) for each in (actual[key], computed))
+                got, wanted = (quantized.numbers(each, element) for each in (actual[key], computed))
                 if not is_close(got, wanted, element, 10 * self._allowed(step, result)):
                     place = int((got.double() - wanted.double()).abs().argmax())
                     numbers = float(got.flatten()[place]), float(wanted.flatten()[place])
                     found = self.matched.get(key)
                     eager = None if found is None else owner_of(found.value)
-                    return Difference(step, result, relative(got, wanted), *numbers, eager, 0, by_kernel=True)
+                    return FileDifference(step, result, relative(got, wanted), *numbers, eager, 0, by_kernel=True)
         return None
 
-    def _chooses(self, step: Step, result: SSAValue) -> bool:
+    def _chooses(self, step: PlanStep, result: SSAValue) -> bool:
         """Whether a kernel gives integers for numbers: places of the largest, of which there may be several, or what
         numbers are rounded to."""
         numbers = [self._element(value) for value in step.operands if self._has_type(value)]
@@ -329,7 +331,7 @@ def bisect_file(
     name: str = "forward",
     inputs: Sequence[Any] | None = None,
     **how: Any,
-) -> Difference | None:
+) -> FileDifference | None:
     """The first node of a file that leaves what a model's edge module computes; None if none does.
 
     `inputs` are those of a caller of the method (default: drawn), `how` are options of `load_program`: libraries of
@@ -375,7 +377,7 @@ def layouts(tensor: torch.Tensor, shape: tuple[int, ...]) -> Iterator[torch.Tens
 
 def step_of(element: Attribute, numbers: torch.Tensor) -> float:
     """The largest step of a quantised type, 0 for others."""
-    return float(quantised.parameters(element, numbers.shape)[0].max()) if isinstance(element, UniformType) else 0.0
+    return float(quantized.parameters(element, numbers.shape)[0].max()) if isinstance(element, UniformType) else 0.0
 
 
 def is_close(numbers: torch.Tensor, other: torch.Tensor, element: Attribute, allowed: float) -> bool:

@@ -23,7 +23,7 @@ from xir.ir.diagnostics import DiagnosticError
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """One op of a plan in the order of execution: a node of a delegate, or an instruction."""
 
     op: Operation
@@ -36,7 +36,7 @@ class Step:
 class FileValues:
     """One execution of a plan."""
 
-    steps: list[Step]
+    steps: list[PlanStep]
     tensors: dict[SSAValue, torch.Tensor]
     """Each value's elements in the order of memory: what the runtime computed, and constants. Quantised ones are
     integers. Missing are values that cannot be outputs, such as rows that are quantised at run time."""
@@ -108,7 +108,7 @@ class _Watch:
         self.outputs = [value for value in plan.signature.outputs if isinstance(value.owner, pte.TensorOp)]
         self.places: dict[SSAValue, SSAValue] = {}
         """By a value within a delegate, the plan's tensor that holds it."""
-        self.steps: list[Step] = []
+        self.steps: list[PlanStep] = []
         self._known = set[SSAValue](plan.signature.inputs)
         """What is there already: an instruction computes the tensors that it is the first to name."""
         delegates = {delegate.sym_name.data: delegate for delegate in plan.delegates}
@@ -139,7 +139,7 @@ class _Watch:
         results = [tensor.value for tensor in named if tensor.value not in self._known and tensor.data is None]
         operands = [tensor.value for tensor in named if tensor.value not in results]
         self._known.update(results)
-        self.steps.append(Step(op, tuple(operands), tuple(results)))
+        self.steps.append(PlanStep(op, tuple(operands), tuple(results)))
 
     def _watch_delegate(self, delegate: pte.DelegateOp, graph: xnnpack.SubgraphOp, call: pte.DelegateCallOp) -> None:
         """Let a delegate give all that its nodes compute, to tensors that the plan gets for it."""
@@ -160,7 +160,7 @@ class _Watch:
         end.operands = list(made.results)
         delegate.properties.pop("value_ids", None)
         self._known.update(tensor.value for tensor in tensors_of(call))
-        self.steps += [Step(node, tuple(node.operands), tuple(node.results)) for node in nodes]
+        self.steps += [PlanStep(node, tuple(node.operands), tuple(node.results)) for node in nodes]
 
     def values(self, computed: dict[SSAValue, Any]) -> FileValues:
         """The execution, given what the plan's inputs and outputs are."""

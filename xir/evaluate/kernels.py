@@ -16,7 +16,7 @@ from xir.dialects import edge, pte, xnnpack
 from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.subgraph import outside_type
-from xir.evaluate import quantised
+from xir.evaluate import quantized
 from xir.evaluate.bounds import PORTABLE, UNIT, UNITS, bound_of, finite, largest, of_portable, picks_alike
 from xir.evaluate.comparison import AMPLIFIED, COPIED, FLIPPED, SAMPLES, Difference, largest_difference
 from xir.evaluate.evaluator import Evaluator, Noise, widened
@@ -145,20 +145,20 @@ class Comparison(Evaluator):
         self.found = found
         self.wrong: list[WrongKernel] = []
         self.error = 0.0
-        self._rows: dict[SSAValue, quantised.Rows] = {}
+        self._rows: dict[SSAValue, quantized.Rows] = {}
 
     def computed(self, op: Operation, values: dict[SSAValue, Any]) -> Sequence[Any]:
         results = [self._compared(op, *each, values) for each in zip(op.results, self._op(op, values), strict=True)]
         if isinstance(op, xnnpack.ConvertOp) and isinstance(element := element_type(op.output), DynamicType):
             unit = UNITS.get(type(element_type(op.input)), UNIT)
-            self._rows[op.output] = quantised.roundings_of_rows(values[op.input], element.row_rank.data, unit)
+            self._rows[op.output] = quantized.roundings_of_rows(values[op.input], element.row_rank.data, unit)
         return results
 
     def beyond(self, op: edge.EdgeOp) -> float:
         return 0.0
 
     def stored(self, op: xnnpack.NodeOp, value: torch.Tensor, element: Attribute) -> torch.Tensor:
-        return quantised.stored(value, element, rounds=isinstance(element, DynamicType))
+        return quantized.stored(value, element, rounds=isinstance(element, DynamicType))
 
     def _compared(self, op: Operation, value: SSAValue, expected: Any, values: Mapping[SSAValue, Any]) -> Any:
         """What the kernel computed, if that is known."""
@@ -169,7 +169,7 @@ class Comparison(Evaluator):
             return widened(actual)
         operands: list[Any] = []
         if isinstance(op, xnnpack.NodeOp):
-            operands = quantised.operands_of(op, values)
+            operands = quantized.operands_of(op, values)
         found, allowed = compare(op, actual, expected, operands, [self._rows.get(each) for each in op.operands])
         if found is not None and allowed is not None and isinstance(op, edge.EdgeOp) and isfinite(found.error):
             reach = self._reach(op, values, op.results.index(value), expected)  # pyright: ignore[reportArgumentType]
@@ -212,7 +212,7 @@ def compare(
     actual: torch.Tensor,
     expected: torch.Tensor,
     operands: Sequence[Any],
-    rows: Sequence[quantised.Rows | None],
+    rows: Sequence[quantized.Rows | None],
 ) -> tuple[Difference | None, float | None]:
     """The largest difference of a kernel's result from what the op means, and how far it may be where it is too far.
 

@@ -3,7 +3,7 @@
 Each function computes one node on torch tensors in physical order, from the op's definition alone. Slow and plain: it
 is what rules, passes and the runtime are compared with. Operands are numbers, of any floating-point type, or integers
 where the IR says i32; what is quantised has been made numbers before, and the results become integers behind
-(`xir.evaluate.quantised`).
+(`xir.evaluate.quantized`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.evaluate.comparison import FLIPPED, FUSED, REPEATED, is_quantised, largest_difference
+from xir.evaluate.comparison import FLIPPED, FUSED, REPEATED, is_quantized, largest_difference
 from xir.evaluate.execution import plans_of, run_program
 from xir.evaluate.kernels import NodeByNode, node_by_node, overwriting
 from xir.evaluate.miscompiles import MiscompileError, changed_program, does_not_run, wrong_kernel
@@ -55,7 +55,7 @@ class ProgramCheck:
             found = largest_difference(outputs, computed[name])
             if found is not None and found.error > (FLIPPED if found.counted else max(rtol, REPEATED)):
                 mean = largest_difference(outputs, computed[name], mean=True)
-                if ran or not is_quantised(self.module) or mean is None or mean.error > FUSED:
+                if ran or not is_quantized(self.module) or mean is None or mean.error > FUSED:
                     raise changed_program(each, module, functions[name], found)
             largest = max(largest, 0.0 if found is None else found.error)
         return computed, largest

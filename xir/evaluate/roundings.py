@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from xir.evaluate.comparison import AMPLIFIED, SAMPLES, differences, rounding_of
 from xir.evaluate.evaluator import Evaluator, Noise
-from xir.evaluate.quantised import QUANTISES
+from xir.evaluate.quantized import QUANTIZES
 from xir.evaluate.trace import called
 from xir.ir.context import XirContext
 from xir.ir.functions import functions_of
@@ -49,8 +49,8 @@ class Roundings:
             noise = Noise(relative=rounding_of(self._module))
             self._noise[name] = self._furthest(self._ctx, self._functions[name], self._exact[name], noise)
         found = dict(self._noise[name])
-        if each.numerics is Numerics.REQUANTISED:
-            for output, error in self._furthest(ctx, function, outputs, Noise(quantises=True)).items():
+        if each.numerics is Numerics.REQUANTIZED:
+            for output, error in self._furthest(ctx, function, outputs, Noise(quantizes=True)).items():
                 found[output] = found.get(output, 0.0) + error
         return {output: AMPLIFIED * error for output, error in found.items()}
 
@@ -58,7 +58,7 @@ class Roundings:
         """Whether a quantised program computes what it did at first where all roundings are made.
 
         One that rounds by ops of its own does so, also where the others are left out."""
-        if not any(op.name in QUANTISES for op in self._module.walk()):
+        if not any(op.name in QUANTIZES for op in self._module.walk()):
             return False
         name = function.sym_name.data
         before = called(self._functions[name], Evaluator(self._ctx), self._inputs[name])

@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from xir.dialects import delegate, edge, xnnpack
-from xir.evaluate import quantised
+from xir.evaluate import quantized
 from xir.evaluate.evaluator import Evaluator
 from xir.ir.context import XirContext
 
@@ -89,7 +89,7 @@ def traced(function: FuncOp, ctx: XirContext, inputs: Sequence[Any], *, rounds: 
 def print_of(computed: torch.Tensor, value: SSAValue) -> Print:
     """What a value is known by; a quantised one by its numbers."""
     if isinstance(value.type, TensorType):
-        computed = quantised.numbers(computed, value.type.element_type)
+        computed = quantized.numbers(computed, value.type.element_type)
     numbers = torch.nan_to_num(computed.double(), nan=0.0, posinf=1e30, neginf=-1e30)
     if not numbers.numel():
         return (0.0,) * 6

@@ -21,9 +21,9 @@ from xir.explore.difference import difference
 from xir.explore.errors import Errors
 from xir.explore.graph import Key, draw
 from xir.explore.layout import Point
-from xir.explore.profile import Counted, Profile, check_profile
+from xir.explore.profile import Counted, MethodProfile, check_profile
 from xir.explore.runnable import runnable
-from xir.explore.snapshot import Entry, label_of, take, value_type
+from xir.explore.snapshot import SnapshotEntry, label_of, take, value_type
 from xir.ir.diagnostics import Diagnostic
 from xir.ir.location import format_location, origins_of
 
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Node:
+class PictureNode:
     """An entry's node in the picture."""
 
     entry: int
@@ -49,7 +49,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class PictureEdge:
     """A value on its way from one entry's node to another's."""
 
     source: int
@@ -66,10 +66,10 @@ class Stage:
     """The pass with its options."""
     summary: str
     lines: list[str]
-    entries: list[Entry]
-    nodes: list[Node]
+    entries: list[SnapshotEntry]
+    nodes: list[PictureNode]
     """A box comes before what is in it."""
-    edges: list[Edge]
+    edges: list[PictureEdge]
     size: Point
     """Of the picture, in pixels."""
     counted: Counted
@@ -86,7 +86,7 @@ def stage_of(module: ModuleOp, name: str, summary: str = "") -> Stage:
     snapshot = take(module)
     index, picture = snapshot.index, draw(module, _size)
     nodes = [
-        Node(
+        PictureNode(
             index[placed.node.key],
             captions(placed.node.key),
             (placed.x, placed.y, placed.width, placed.height),
@@ -95,7 +95,7 @@ def stage_of(module: ModuleOp, name: str, summary: str = "") -> Stage:
         for placed in picture.nodes
     ]
     edges = [
-        Edge(index[edge.source.key], index[edge.target.key], value_type(edge.value), edge.path)
+        PictureEdge(index[edge.source.key], index[edge.target.key], value_type(edge.value), edge.path)
         for edge in picture.edges
     ]
     size = picture.width, picture.height
@@ -127,8 +127,8 @@ def captions(key: Key) -> list[str]:
 def _short_type(type: str) -> str:
     """`tensor<1x4xf32>` -> `1x4xf32`; a quantised element is told by what stores it."""
     inner = type.removeprefix("tensor<").removesuffix(">") if type.startswith("tensor<") else type
-    head, quantised, rest = inner.partition("!quant.uniform<")
-    return _cut(f"{head}{rest.partition(':')[0].partition('<')[0]} quantised" if quantised else inner)
+    head, quantized, rest = inner.partition("!quant.uniform<")
+    return _cut(f"{head}{rest.partition(':')[0].partition('<')[0]} quantised" if quantized else inner)
 
 
 def _cut(text: str) -> str:
@@ -157,7 +157,7 @@ class _Table:
 def document(
     stages: Sequence[Stage],
     remarks: Sequence[Diagnostic] = (),
-    profile: Profile | None = None,
+    profile: MethodProfile | None = None,
     title: str = "",
     errors: Errors | None = None,
     charts: dict[str, Any] | None = None,
@@ -177,7 +177,7 @@ class _Document:
         self._lines, self._strings, self._places = _Table(), _Table(), _Table()
 
     def make(
-        self, stages: Sequence[Stage], remarks: Sequence[Diagnostic], profile: Profile | None, title: str
+        self, stages: Sequence[Stage], remarks: Sequence[Diagnostic], profile: MethodProfile | None, title: str
     ) -> dict[str, Any]:
         made: list[dict[str, Any]] = []
         for before, stage in zip([None, *stages], stages, strict=False):
@@ -208,7 +208,7 @@ class _Document:
             "graph": self._graph(stage),
         }
 
-    def _op(self, entry: Entry) -> dict[str, Any]:
+    def _op(self, entry: SnapshotEntry) -> dict[str, Any]:
         string = self._strings.number
         return {
             "name": string(entry.name),
@@ -255,7 +255,7 @@ class _Document:
             "places": [self._places.number(place) for place in origins_of(remark.location)],
         }
 
-    def _times(self, stage: Stage, profile: Profile) -> dict[str, Any]:
+    def _times(self, stage: Stage, profile: MethodProfile) -> dict[str, Any]:
         """The times of the last stage's ops."""
         check_profile(profile, stage.counted)
         ran = [(stage.delegated[(profile.method, *key)], each) for key, each in profile.nodes.items()]

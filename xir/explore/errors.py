@@ -33,7 +33,7 @@ Errors = Mapping[str, LayerError]
 
 
 def read_errors(path: str | Path) -> tuple[Errors, dict[str, Any]]:
-    """The errors and the charts of what `xir-aot --quant-report-json` wrote.
+    """The errors and the charts of what `xir-aot --quantize-report-json` wrote.
 
     OSError if there is no such file; ErrorsError if it is no such report.
     """
@@ -41,7 +41,7 @@ def read_errors(path: str | Path) -> tuple[Errors, dict[str, Any]]:
         text = Path(path).read_text(encoding="utf-8")
         return errors_of(text), charts_of(text)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise ErrorsError(f"'{path}' is no report of a quantised program: `xir-aot --quant-report-json`") from error
+        raise ErrorsError(f"'{path}' is no report of a quantised program: `xir-aot --quantize-report-json`") from error
 
 
 def errors_of(report: str) -> Errors:

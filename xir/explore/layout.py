@@ -108,9 +108,9 @@ def _order(layers: list[list[_Item]]) -> None:
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
             for item in layer:
-                neighbours = item.above if down else item.below
-                if neighbours:
-                    item.position = mean(neighbour.position for neighbour in neighbours)
+                neighbors = item.above if down else item.below
+                if neighbors:
+                    item.position = mean(neighbor.position for neighbor in neighbors)
             layer.sort(key=lambda item: item.position)
             _number(layer)
 
@@ -134,10 +134,10 @@ def _wish(item: _Item, down: bool) -> float:
     """Where an item wants to be: at the middle of its neighbours. A node that has nodes among them does not look at
     passages, so that a branch that goes round some nodes does not push these aside."""
     first, second = (item.above, item.below) if down else (item.below, item.above)
-    neighbours = first or second
+    neighbors = first or second
     if not item.is_passage:
-        neighbours = [each for each in neighbours if not each.is_passage] or neighbours
-    return median(each.x for each in neighbours) if neighbours else item.x
+        neighbors = [each for each in neighbors if not each.is_passage] or neighbors
+    return median(each.x for each in neighbors) if neighbors else item.x
 
 
 def _fit(layer: list[_Item], wishes: Sequence[float]) -> None:

@@ -31,7 +31,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Profile:
+class MethodProfile:
     """Where the time of a method's executions went; times are means."""
 
     method: str
@@ -67,7 +67,7 @@ class _Sum:
         return Ran(self.total / executions, tuple(self.operators), frozenset(self.origins))
 
 
-def read_profile(path: str | Path) -> Profile:
+def read_profile(path: str | Path) -> MethodProfile:
     """Read a trace. OSError if there is none; ProfileError if it is none that the runner wrote."""
     try:
         content: Any = json.loads(Path(path).read_bytes())
@@ -81,7 +81,7 @@ def read_profile(path: str | Path) -> Profile:
         ) from error
 
 
-def check_profile(profile: Profile, counted: Counted) -> None:
+def check_profile(profile: MethodProfile, counted: Counted) -> None:
     """ProfileError if the profile is of another program than the one with these parts."""
     if profile.method not in counted.methods:
         known = ", ".join(f"'{method}'" for method in counted.methods) or "none"
@@ -102,7 +102,7 @@ def called(name: str) -> str:
     return "a delegate" if name.startswith("delegate ") else name.removeprefix("aten::").partition(", ")[0]
 
 
-def _check_calls(profile: Profile, calls: Mapping[int, str]) -> None:
+def _check_calls(profile: MethodProfile, calls: Mapping[int, str]) -> None:
     """ProfileError if what ran is not what a method's instructions call; a module that has none yet says nothing."""
     if not calls:
         return
@@ -118,7 +118,7 @@ def _check_calls(profile: Profile, calls: Mapping[int, str]) -> None:
                 raise ProfileError(f"the profile is of another program: it lacks instruction {number}, {calls[number]}")
 
 
-def _profile(events: list[dict[str, Any]]) -> Profile:
+def _profile(events: list[dict[str, Any]]) -> MethodProfile:
     nodes: dict[tuple[int, int], _Sum] = defaultdict(_Sum)
     calls: dict[int, _Sum] = defaultdict(_Sum)
     executions, duration, unexplained = 0, 0.0, 0.0
@@ -144,7 +144,7 @@ def _profile(events: list[dict[str, Any]]) -> Profile:
         sum.operators[f"{event['name']}, {microkernel}" if microkernel else str(event["name"])] = None
     if not executions:
         raise ValueError("no execution")
-    return Profile(
+    return MethodProfile(
         method,
         executions,
         duration / executions,

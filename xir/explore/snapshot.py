@@ -15,7 +15,7 @@ from xdsl.traits import ConstantLike
 from xir.dialects.pte.values import TensorOp, ValueOp
 from xir.ir.annotations import ORIGINS
 from xir.ir.diagnostics import op_name
-from xir.ir.location import Origin, origins_of
+from xir.ir.location import SourceOrigin, origins_of
 from xir.ir.printer import XirPrinter
 from xir.transforms.analysis.cost import bytes_moved, multiply_adds
 
@@ -37,7 +37,7 @@ class Use:
 
 
 @dataclass
-class Entry:
+class SnapshotEntry:
     """An op, or an argument of a block."""
 
     name: str
@@ -50,7 +50,7 @@ class Entry:
     """The entry of the op around it."""
     operands: list[Use] = field(default_factory=list[Use])
     results: list[Use] = field(default_factory=list[Use])
-    places: tuple[Origin, ...] = ()
+    places: tuple[SourceOrigin, ...] = ()
     macs: int | None = None
     nbytes: int | None = None
     constant: bool = False
@@ -62,7 +62,7 @@ class Snapshot:
     """A module's text without the weights, and an entry for each op and block argument, in the order of the text."""
 
     lines: list[str]
-    entries: list[Entry]
+    entries: list[SnapshotEntry]
     index: Mapping[Operation | BlockArgument, int]
     """The entry of each op and argument of the module that this was taken of."""
 
@@ -72,7 +72,7 @@ def take(module: ModuleOp) -> Snapshot:
     stream = _CountingStream()
     printer = _EntryPrinter(stream, elide_elements_above=MOST_ELEMENTS)
     printer.print_op(module)
-    entries: list[Entry] = []
+    entries: list[SnapshotEntry] = []
     index: dict[Operation | BlockArgument, int] = {}
     _enter(module, -1, printer, entries, index)
     for op, number in index.items():
@@ -102,14 +102,14 @@ def _enter(
     op: Operation,
     parent: int,
     printer: _EntryPrinter,
-    entries: list[Entry],
+    entries: list[SnapshotEntry],
     index: dict[Operation | BlockArgument, int],
 ) -> None:
     own = index[op] = len(entries)
     first, last = printer.spans.get(op, (0, 0))
     constant = is_constant(op)
     entries.append(
-        Entry(
+        SnapshotEntry(
             op_name(op),
             label_of(op),
             first,
@@ -134,14 +134,14 @@ def _enter_arguments(
     parent: int,
     line: int,
     printer: _EntryPrinter,
-    entries: list[Entry],
+    entries: list[SnapshotEntry],
     index: dict[Operation | BlockArgument, int],
 ) -> None:
     for argument in block.args:
         number = index[argument] = len(entries)
         value = Use(number, printer.name_of(argument), value_type(argument))
         # The text has arguments in the line of a function, or the one below an op's.
-        entries.append(Entry("block argument", value.name, line, line, parent, results=[value]))
+        entries.append(SnapshotEntry("block argument", value.name, line, line, parent, results=[value]))
 
 
 def label_of(op: Operation) -> str:

@@ -9,11 +9,11 @@ from xdsl.ir import Operation
 
 from xir.dialects import delegate, pte
 from xir.dialects.edge import EdgeOp
-from xir.evaluate.file_bisection import Difference
+from xir.evaluate.file_bisection import FileDifference
 from xir.ir.location import find_file_location, format_location
 
 
-def told_of_file(found: Difference, file: str) -> str:
+def told_of_file(found: FileDifference, file: str) -> str:
     """A diagnostic: the source line, what eager computes there, and which node of the file computes something else."""
     if found.step is None:
         place = _place(found.eager, None, file)

@@ -53,7 +53,7 @@ def import_dequantize_int4(
     key = ctx.blobs.add(f"{name}.integers", content)
     elements = DenseResourceAttr(StringAttr(key), tensor_type(i8, content.shape))
     integers = edge.ConstantOp(elements, owner.location)
-    dequantised = edge.QuantizedDecomposedDequantizePerChannelGroupOp(
+    dequantized = edge.QuantizedDecomposedDequantizePerChannelGroupOp(
         input=integers.result,
         scales=scales,
         zero_points=None,
@@ -63,5 +63,5 @@ def import_dequantize_int4(
         group_size=group_size,
         output_dtype=f32,
     )
-    dequantised.location = location
-    return [integers, dequantised]
+    dequantized.location = location
+    return [integers, dequantized]

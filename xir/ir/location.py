@@ -35,7 +35,7 @@ Locatable = LocationAttr | Operation | SSAValue | Block | Region | None
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceOrigin:
     """One place in the model that an op comes from; "" and line 0 are unknown."""
 
     file: str = ""
@@ -134,7 +134,7 @@ def format_location(location: LocationAttr) -> str:
     return "loc(unknown)"
 
 
-def origins_of(location: LocationAttr) -> tuple[Origin, ...]:
+def origins_of(location: LocationAttr) -> tuple[SourceOrigin, ...]:
     """The places in the model that a location names, each once, in its order.
 
     Parts that are no more than a name, such as a weight's, are left out where others say more.
@@ -144,7 +144,7 @@ def origins_of(location: LocationAttr) -> tuple[Origin, ...]:
     return tuple(told or (origin for origin in origins if origin.name))
 
 
-def _origin(location: LocationAttr) -> Origin:
+def _origin(location: LocationAttr) -> SourceOrigin:
     """The origin that one part of a location tells."""
     names: list[str] = []
     module = ""
@@ -164,5 +164,5 @@ def _origin(location: LocationAttr) -> Origin:
     op = next((name for name in names if "::" in name), "")
     name = next((name for name in names if "::" not in name), "")
     if isinstance(inner, FileLineColLoc):
-        return Origin(inner.filename.data, inner.line.data, module, op, name)
-    return Origin("", 0, module, op, name)
+        return SourceOrigin(inner.filename.data, inner.line.data, module, op, name)
+    return SourceOrigin("", 0, module, op, name)

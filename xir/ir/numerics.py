@@ -16,7 +16,7 @@ class Numerics(Enum):
     """The same operations on the same constants, in another place or order."""
     ROUNDED = "the pass computes constants anew, or functions in another form, each rounded to the program's type"
     """As folding a factor into weights does."""
-    REQUANTISED = "the pass makes integers of biases, up to half a step away, and shorter scales"
+    REQUANTIZED = "the pass makes integers of biases, up to half a step away, and shorter scales"
     """As making integers of a bias does."""
     KERNELS = "the program is run by its kernels, in the types and the order that they compute in"
     """There is a program to run now, and no IR that the evaluator knows."""

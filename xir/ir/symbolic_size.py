@@ -28,7 +28,7 @@ class Variable:
 
 
 @dataclass(frozen=True, order=True)
-class Call(Variable):
+class SizeFunction(Variable):
     """`floordiv`, `mod`, `max` or `min` of two sizes."""
 
     function: str
@@ -108,7 +108,7 @@ class SymbolicSize(int):
             return "multiply", SymbolicSize(((monomial, 1),)), factor
         if len(monomial) > 1:
             return "multiply", SymbolicSize(((monomial[:1], 1),)), SymbolicSize(((monomial[1:], 1),))
-        quotients = [each for each in monomial if isinstance(each, Call) and each.function == "floordiv"]
+        quotients = [each for each in monomial if isinstance(each, SizeFunction) and each.function == "floordiv"]
         return ("floordiv", quotients[0].a, quotients[0].b) if quotients else None
 
     def minus(self, other: int) -> int:
@@ -227,7 +227,7 @@ def term_text(monomial: Monomial, factor: int) -> str:
 
 def call(function: str, a: int, b: int) -> SymbolicSize:
     """A function of sizes that is no polynomial."""
-    return SymbolicSize((((Call(f"{function}({a}, {b})", function, a, b),), 1),))
+    return SymbolicSize((((SizeFunction(f"{function}({a}, {b})", function, a, b),), 1),))
 
 
 def floor_div(a: int, b: int) -> int:
@@ -254,7 +254,7 @@ def quotient_of_rest(a: SymbolicSize, b: int) -> int:
     (monomial, factor), *others = a.terms
     if len(monomial) == 1 and factor == 1 and not any(other for other, _ in others):
         inner = monomial[0]
-        if isinstance(inner, Call) and inner.function == "floordiv" and not is_dynamic(inner.b) and inner.b > 0:
+        if isinstance(inner, SizeFunction) and inner.function == "floordiv" and not is_dynamic(inner.b) and inner.b > 0:
             return floor_div(inner.a + inner.b * sum(number for _, number in others), inner.b * b)
     return call("floordiv", a, b)
 
@@ -331,7 +331,12 @@ def bound_of_symbol(size: int, bound: int) -> tuple[SymbolicSize, int] | None:
     terms = terms_of(size)
     constant = sum(factor for monomial, factor in terms if not monomial)
     variable = [(monomial, factor) for monomial, factor in terms if monomial]
-    if len(variable) != 1 or len(variable[0][0]) != 1 or variable[0][1] < 1 or isinstance(variable[0][0][0], Call):
+    if (
+        len(variable) != 1
+        or len(variable[0][0]) != 1
+        or variable[0][1] < 1
+        or isinstance(variable[0][0][0], SizeFunction)
+    ):
         return None
     monomial, factor = variable[0]
     return SymbolicSize(((monomial, 1),)), (bound - constant) // factor
@@ -339,7 +344,7 @@ def bound_of_symbol(size: int, bound: int) -> tuple[SymbolicSize, int] | None:
 
 def quotient_by_number(monomial: Monomial) -> tuple[Monomial, int] | None:
     """The x and d of a monomial that is x // d, x a monomial itself and d a positive number."""
-    if len(monomial) != 1 or not isinstance(quotient := monomial[0], Call) or quotient.function != "floordiv":
+    if len(monomial) != 1 or not isinstance(quotient := monomial[0], SizeFunction) or quotient.function != "floordiv":
         return None
     dividend = terms_of(quotient.a)
     if isinstance(quotient.b, SymbolicSize) or quotient.b < 1 or len(dividend) != 1 or dividend[0][1] != 1:
@@ -364,7 +369,7 @@ def lower_bound(size: int, limits: Mapping[int, int]) -> int:
 
 def least_value(variable: Variable, limits: Mapping[int, int]) -> int:
     """A lower bound of a symbol, which is assumed to be at least 1, or of a call."""
-    if not isinstance(variable, Call):
+    if not isinstance(variable, SizeFunction):
         return 1
     a, b = lower_bound(variable.a, limits), lower_bound(variable.b, limits)
     match variable.function:
@@ -380,7 +385,7 @@ def least_value(variable: Variable, limits: Mapping[int, int]) -> int:
 
 def variable_bound(variable: Variable, limits: Mapping[int, int]) -> int | None:
     """The largest value of a symbol or a call."""
-    if not isinstance(variable, Call):
+    if not isinstance(variable, SizeFunction):
         return limits.get(symbol(variable.text))
     a, b = upper_bound(variable.a, limits), upper_bound(variable.b, limits)
     match variable.function:

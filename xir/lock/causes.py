@@ -14,7 +14,7 @@ from xir.ir.remarks import Remark, RemarkFilter
 from xir.lock.comparison import Change
 from xir.lock.facts import Facts, line_of, type_text
 from xir.lock.kinds import Key
-from xir.lock.layers import Layer
+from xir.lock.layers import OperatorLayer
 from xir.lock.lock_file import Lock, key_text
 from xir.transforms.delegate.forming.marks import NotDelegated
 from xir.transforms.pte.memory.arenas import ARENA, BUFFERS
@@ -147,7 +147,7 @@ class Causes:
             for key, value in self.facts.values.items()
             if key[0] == "layer" and method in (None, key[1]) and value != self.lock.values.get(key)
         ]
-        changed.sort(key=lambda key: (-Layer.parse(self.facts.values[key]).multiply_adds, key))
+        changed.sort(key=lambda key: (-OperatorLayer.parse(self.facts.values[key]).multiply_adds, key))
         names = [f"{key_text(key[2:])} ({self.facts.values[key]})" for key in changed[:MOST_NAMED]]
         layers = f"by {', '.join(names)}{_more(changed)}" if names else ""
         return "; ".join(filter(None, [layers, self._passes()]))

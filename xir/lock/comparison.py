@@ -10,7 +10,7 @@ from enum import Enum
 
 from xir.lock.facts import Facts
 from xir.lock.kinds import KINDS, OF_DELEGATES, Key, Rule, method_of
-from xir.lock.layers import Layer
+from xir.lock.layers import OperatorLayer
 from xir.lock.lock_file import Lock, key_text, number_of, sorted_keys
 
 
@@ -124,7 +124,7 @@ def _layer_verdict(before: str | None, after: str | None) -> Verdict:
     """
     if before is None or after is None:
         return Verdict.OTHER
-    old, new = Layer.parse(before), Layer.parse(after)
+    old, new = OperatorLayer.parse(before), OperatorLayer.parse(after)
     wider, narrower = (
         len(old.bits) == len(new.bits) and any(a > b for a, b in zip(*pair, strict=True))
         for pair in ((new.bits, old.bits), (old.bits, new.bits))

@@ -205,10 +205,10 @@ def _add_delegates(
     layers = layers_of(method, graphs)
     for key, (layer, node) in layers.items():
         values[key], places[key] = str(layer), [node]
-    quantised = sum(layer.is_quantised for layer, _ in layers.values())
-    if quantised:
-        computing = quantised + sum(is_float(layer) for layer, _ in layers.values())
-        values["quantised", method] = f"{quantised} of {computing}"
+    quantized = sum(layer.is_quantized for layer, _ in layers.values())
+    if quantized:
+        computing = quantized + sum(is_float(layer) for layer, _ in layers.values())
+        values["quantised", method] = f"{quantized} of {computing}"
     nodes = list(_nodes(graphs))
     values["multiply-adds", method] = str(total_multiply_adds(nodes))
     values["bytes-moved", method] = str(sum(bytes_moved(node) or 0 for node in nodes))

@@ -18,7 +18,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class FactKind:
     """A sort of facts."""
 
     rule: Rule
@@ -34,26 +34,26 @@ class Kind:
         return self.names[:1] == ("method",)
 
 
-KINDS: dict[str, Kind] = {
-    "accuracy": Kind(Rule.LESS, ("metric",), "what the metric gives the quantised program"),
-    "arena": Kind(Rule.MORE, ("method", "arena"), "bytes of an arena, which a host provides"),
-    "bytes": Kind(Rule.MORE, (), "of the file and its .ptd, without debug information"),
-    "bytes-moved": Kind(Rule.MORE, ("method",), "bytes that nodes of delegates read and write"),
-    "bytes-written": Kind(Rule.TOLD, (), "with debug information, which has the names of source files"),
-    "delegates": Kind(Rule.MORE, ("method", "backend"), "how many delegates there are"),
-    "input": Kind(Rule.SAME, ("method", "index"), "the type of an input"),
-    "layer": Kind(Rule.LAYER, ("method", "module", "operator"), "type, form and multiplications of a layer", True),
-    "memory": Kind(Rule.MORE, ("method",), "most bytes of tensors that nodes of a delegate need at once"),
-    "method": Kind(Rule.SAME, ("method",), "how many inputs and outputs it has"),
-    "microseconds": Kind(Rule.TIME, ("method", "processor"), "predicted for the nodes of delegates, on one thread"),
-    "multiply-adds": Kind(Rule.MORE, ("method",), "multiplications of nodes of delegates"),
-    "output": Kind(Rule.SAME, ("method", "index"), "the type of an output, or the value of a constant"),
-    "outside": Kind(
+KINDS: dict[str, FactKind] = {
+    "accuracy": FactKind(Rule.LESS, ("metric",), "what the metric gives the quantised program"),
+    "arena": FactKind(Rule.MORE, ("method", "arena"), "bytes of an arena, which a host provides"),
+    "bytes": FactKind(Rule.MORE, (), "of the file and its .ptd, without debug information"),
+    "bytes-moved": FactKind(Rule.MORE, ("method",), "bytes that nodes of delegates read and write"),
+    "bytes-written": FactKind(Rule.TOLD, (), "with debug information, which has the names of source files"),
+    "delegates": FactKind(Rule.MORE, ("method", "backend"), "how many delegates there are"),
+    "input": FactKind(Rule.SAME, ("method", "index"), "the type of an input"),
+    "layer": FactKind(Rule.LAYER, ("method", "module", "operator"), "type, form and multiplications of a layer", True),
+    "memory": FactKind(Rule.MORE, ("method",), "most bytes of tensors that nodes of a delegate need at once"),
+    "method": FactKind(Rule.SAME, ("method",), "how many inputs and outputs it has"),
+    "microseconds": FactKind(Rule.TIME, ("method", "processor"), "predicted for the nodes of delegates, on one thread"),
+    "multiply-adds": FactKind(Rule.MORE, ("method",), "multiplications of nodes of delegates"),
+    "output": FactKind(Rule.SAME, ("method", "index"), "the type of an output, or the value of a constant"),
+    "outside": FactKind(
         Rule.MORE, ("method", "kernel", "module"), "calls of a kernel outside of delegates, and from where"
     ),
-    "pass": Kind(Rule.LESS, ("pass",), "how often a pass ran"),
-    "quantised": Kind(Rule.LESS, ("method",), "how many layers compute on integers, of those that compute"),
-    "state": Kind(Rule.SAME, ("buffer",), "the type of a buffer that keeps its contents from call to call"),
+    "pass": FactKind(Rule.LESS, ("pass",), "how often a pass ran"),
+    "quantised": FactKind(Rule.LESS, ("method",), "how many layers compute on integers, of those that compute"),
+    "state": FactKind(Rule.SAME, ("buffer",), "the type of a buffer that keeps its contents from call to call"),
 }
 """By the name that a fact begins with; docs/lock.md has this table."""
 

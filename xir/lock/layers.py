@@ -16,7 +16,7 @@ from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.interfaces import moves_data
 from xir.dialects.xnnpack.quantization import DynamicType
 from xir.ir.annotations import COMPOSED
-from xir.ir.location import Origin, origins_of
+from xir.ir.location import SourceOrigin, origins_of
 from xir.lock.kinds import Key
 from xir.transforms.analysis.cost import multiply_adds
 from xir.transforms.xnnpack.analysis.tables import tables
@@ -28,7 +28,7 @@ _BITS = re.compile(r"(?:qd|u?q|bf|f)(\d+)")
 
 
 @dataclass(frozen=True)
-class Layer:
+class OperatorLayer:
     """What computes one operator of the model."""
 
     type: str
@@ -42,12 +42,12 @@ class Layer:
         return f"{self.type}, {self.form}{products}"
 
     @staticmethod
-    def parse(text: str) -> Layer:
+    def parse(text: str) -> OperatorLayer:
         """The layer of a text. ValueError if it is none."""
         found = re.fullmatch(r"([^,]+), ([^,]+)(?:, (\d{1,18}) multiply-adds)?", text)
         if found is None:
             raise ValueError("a layer is 'TYPE, FORM, NUMBER multiply-adds', or without the last")
-        return Layer(found[1], found[2], int(found[3] or 0))
+        return OperatorLayer(found[1], found[2], int(found[3] or 0))
 
     @property
     def bits(self) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ class Layer:
         return tuple(found * 2 if len(found) == 1 else found)
 
     @property
-    def is_quantised(self) -> bool:
+    def is_quantized(self) -> bool:
         """Whether it computes on integers that stand for real numbers."""
         return self.type.startswith(("q", "uq"))
 
@@ -66,7 +66,7 @@ class Layer:
         return self.form.startswith("as ") and not self.form.endswith(" bands")
 
 
-def layers_of(method: str, graphs: Sequence[xnnpack.SubgraphOp]) -> Mapping[Key, tuple[Layer, Operation]]:
+def layers_of(method: str, graphs: Sequence[xnnpack.SubgraphOp]) -> Mapping[Key, tuple[OperatorLayer, Operation]]:
     """The layers of a method in program order, each with one of its nodes."""
     groups: dict[object, list[xnnpack.NodeOp]] = {}
     in_tables: set[Operation] = set()
@@ -75,14 +75,14 @@ def layers_of(method: str, graphs: Sequence[xnnpack.SubgraphOp]) -> Mapping[Key,
         for node in graph.body.block.ops:
             if isinstance(node, xnnpack.NodeOp) and _computes(node):
                 groups.setdefault(_origin(node) or node, []).append(node)
-    found: dict[Key, tuple[Layer, Operation]] = {}
+    found: dict[Key, tuple[OperatorLayer, Operation]] = {}
     seen: Counter[Key] = Counter()
     for nodes in groups.values():
         key = ("layer", method, *_names(nodes[0]))
         seen[key] += 1
         numbered = key if seen[key] == 1 else (*key, str(seen[key]))
         main = next((node for node in nodes if isinstance(node, xnnpack.WeightedOp)), nodes[0])
-        found[numbered] = Layer(_type(main, in_tables), _form(nodes), total_multiply_adds(nodes)), main
+        found[numbered] = OperatorLayer(_type(main, in_tables), _form(nodes), total_multiply_adds(nodes)), main
     return found
 
 
@@ -95,7 +95,7 @@ def _computes(node: xnnpack.NodeOp) -> bool:
     return COMPOSED in node.attributes or not (moves_data(node) or isinstance(node, xnnpack.ConvertOp))
 
 
-def _origin(node: Operation) -> Origin | None:
+def _origin(node: Operation) -> SourceOrigin | None:
     """The first place that a node comes from: of an operator that has taken others in, its own."""
     return next(iter(origins_of(node.location)), None)
 
@@ -144,6 +144,6 @@ def element_text(element: Attribute) -> str:
     return name if element.is_per_tensor else f"{name} per channel"
 
 
-def is_float(layer: Layer) -> bool:
+def is_float(layer: OperatorLayer) -> bool:
     """Whether a layer computes on floating-point numbers."""
     return layer.type.startswith(("f", "bf"))

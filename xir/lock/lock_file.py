@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import file_location
-from xir.lock.kinds import KINDS, Key, Kind, Rule
-from xir.lock.layers import Layer
+from xir.lock.kinds import KINDS, FactKind, Key, Rule
+from xir.lock.layers import OperatorLayer
 
 if TYPE_CHECKING:
     from xir.lock.facts import Facts
@@ -129,13 +129,13 @@ def _key(text: str) -> Key | None:
         return None
 
 
-def _wrong(name: str, kind: Kind, value: str) -> str | None:
+def _wrong(name: str, kind: FactKind, value: str) -> str | None:
     """What is wrong with a value; None if nothing is."""
     if not value.strip():
         return "it is empty"
     if kind.rule is Rule.LAYER:
         try:
-            Layer.parse(value)
+            OperatorLayer.parse(value)
         except ValueError as error:
             return str(error)
     elif kind.rule is not Rule.SAME and number_of(name, value) is None:

@@ -57,7 +57,7 @@ class Symbol:
 
 
 @dataclass
-class Analysis:
+class TextAnalysis:
     """One module's text and all that was found in it."""
 
     text: str

@@ -15,7 +15,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 from xir.dialects.registry import DIALECTS
 from xir.documentation import accepted, op_text, summary
 from xir.ir.context import XirContext
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.hover import value_types
 from xir.lsp.names import is_alias_definition
 from xir.transforms.pipelines import PIPELINES
@@ -40,7 +40,7 @@ class What(Enum):
 
 
 @dataclass(frozen=True)
-class Choice:
+class CompletionChoice:
     """A text that could stand between two places, and what it is."""
 
     what: What
@@ -50,7 +50,7 @@ class Choice:
     detail: str = ""
 
 
-def complete(analysis: Analysis, offset: int) -> list[Choice]:
+def complete(analysis: TextAnalysis, offset: int) -> list[CompletionChoice]:
     """The choices at a place, which is the end of what is written so far; those that do not start like it left out."""
     line = analysis.text[analysis.text.rfind("\n", 0, offset) + 1 : offset]
     if (run := _PASS_PLACE.match(line)) is not None:
@@ -84,8 +84,12 @@ def _dialects() -> tuple[Dialect, ...]:
     return tuple(each for name in ("builtin", *DIALECTS) if (each := ctx.get_optional_dialect(name)) is not None)
 
 
-def _starting(prefix: str, choices: Iterator[tuple[str, str]], what: What, end: int) -> list[Choice]:
-    return [Choice(what, text, end - len(prefix), end, detail) for text, detail in choices if text.startswith(prefix)]
+def _starting(prefix: str, choices: Iterator[tuple[str, str]], what: What, end: int) -> list[CompletionChoice]:
+    return [
+        CompletionChoice(what, text, end - len(prefix), end, detail)
+        for text, detail in choices
+        if text.startswith(prefix)
+    ]
 
 
 def _passes() -> Iterator[tuple[str, str]]:
@@ -93,7 +97,7 @@ def _passes() -> Iterator[tuple[str, str]]:
     yield from ((name, each.reason or each.text) for name, each in PIPELINES.items())
 
 
-def _names(analysis: Analysis, prefix: str, offset: int) -> list[Choice]:
+def _names(analysis: TextAnalysis, prefix: str, offset: int) -> list[CompletionChoice]:
     match prefix[0]:
         case "%":
             values = [each for each in analysis.visible_values(offset) if not each.start <= offset <= each.end]
@@ -107,7 +111,7 @@ def _names(analysis: Analysis, prefix: str, offset: int) -> list[Choice]:
             return _starting(prefix, _aliases_and_attributes(analysis, sigil), what, offset)
 
 
-def _aliases_and_attributes(analysis: Analysis, sigil: str) -> Iterator[tuple[str, str]]:
+def _aliases_and_attributes(analysis: TextAnalysis, sigil: str) -> Iterator[tuple[str, str]]:
     kind = Kind.EXCLAMATION_IDENT if sigil == "!" else Kind.HASH_IDENT
     for token in analysis.tokens:
         if token.kind is kind and is_alias_definition(analysis, token):
@@ -120,7 +124,7 @@ def _aliases_and_attributes(analysis: Analysis, sigil: str) -> Iterator[tuple[st
                 yield f"{sigil}{attribute.name}", (attribute.__doc__ or "").strip().split("\n")[0]
 
 
-def _op_of_attributes(analysis: Analysis, offset: int) -> type[IRDLOperation] | None:
+def _op_of_attributes(analysis: TextAnalysis, offset: int) -> type[IRDLOperation] | None:
     """The op in whose `{name = value, ...}` a place is where a name belongs."""
     bracket = analysis.tokens.open_bracket(offset)
     if bracket is None or bracket.kind is not Kind.L_BRACE:

@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass, field
 
 from xir.ir.split_input import SPLIT_MARKER, split_input
-from xir.lsp.analysis import Analysis, Problem
+from xir.lsp.analysis import Problem, TextAnalysis
 
 _MARKER = re.compile(r"^[ \t]*//[ \t]*RUN:.*--split-input-file=(?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+))", re.MULTILINE)
 _UNREGISTERED = re.compile(r"^[ \t]*//[ \t]*RUN:.*--allow-unregistered-dialect\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """A part of a file, `start` characters behind the file's start."""
 
     start: int
-    analysis: Analysis
+    analysis: TextAnalysis
 
     @property
     def end(self) -> int:
@@ -30,8 +30,8 @@ class Document:
     """The parts of a file. What its `RUN:` lines say of the marker and of unregistered dialects counts."""
 
     text: str | None = None
-    parts: list[Part] = field(default_factory=list[Part])
-    _known: dict[tuple[str, bool], Analysis] = field(default_factory=dict[tuple[str, bool], Analysis])
+    parts: list[FilePart] = field(default_factory=list[FilePart])
+    _known: dict[tuple[str, bool], TextAnalysis] = field(default_factory=dict[tuple[str, bool], TextAnalysis])
 
     def update(self, text: str) -> None:
         """Take a new text. Parts that are as they were are not analysed again."""
@@ -45,11 +45,11 @@ class Document:
         lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
         for chunk, line in split_input(text, marker or SPLIT_MARKER):
             key = (chunk, unregistered)
-            analysis = known.get(key) or self._known.get(key) or Analysis(chunk, unregistered)
+            analysis = known.get(key) or self._known.get(key) or TextAnalysis(chunk, unregistered)
             self._known[key] = analysis
-            self.parts.append(Part(lines[line], analysis))
+            self.parts.append(FilePart(lines[line], analysis))
 
-    def part_at(self, offset: int) -> Part:
+    def part_at(self, offset: int) -> FilePart:
         """The part around a place of the file."""
         return next((part for part in reversed(self.parts) if part.start <= offset), self.parts[0])
 

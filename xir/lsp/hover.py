@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 
 from xir.documentation import op_text
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.names import name_at, occurrences
 from xir.lsp.recording import RecordedOp, RecordedValues
 from xir.lsp.tokens import Token
@@ -30,7 +30,7 @@ class Hover:
     text: str
 
 
-def hover(analysis: Analysis, offset: int) -> Hover | None:
+def hover(analysis: TextAnalysis, offset: int) -> Hover | None:
     """What there is to say of the text at a place: of an op, a value, a symbol, an alias, a pass in a `RUN:` line."""
     if (flag := _flag(analysis.text, offset)) is not None:
         return flag
@@ -50,7 +50,7 @@ def value_types(value: RecordedValues) -> str:
     return ", ".join(str(each.type) for each in value.values)
 
 
-def _of_value(analysis: Analysis, token: Token) -> str | None:
+def _of_value(analysis: TextAnalysis, token: Token) -> str | None:
     value = analysis.definition_of(token)
     if value is None:
         return None
@@ -62,7 +62,7 @@ def _of_value(analysis: Analysis, token: Token) -> str | None:
     return f"{text}\nDefined by\n\n```mlir\n{_head(analysis, value.owner)}\n```"
 
 
-def _of_definition(analysis: Analysis, token: Token) -> str | None:
+def _of_definition(analysis: TextAnalysis, token: Token) -> str | None:
     """The text that defines a symbol or an alias; the docstring's place is the op's name."""
     found = occurrences(analysis, token).definitions
     if not found:
@@ -74,7 +74,7 @@ def _of_definition(analysis: Analysis, token: Token) -> str | None:
     return f"```mlir\n{_short(analysis.text[found[0].start : end if end >= 0 else None])}\n```"
 
 
-def _called(analysis: Analysis, op: RecordedOp | None) -> str:
+def _called(analysis: TextAnalysis, op: RecordedOp | None) -> str:
     """An op's name, with its symbol if it has one."""
     if op is None:
         return "builtin.module"
@@ -82,7 +82,7 @@ def _called(analysis: Analysis, op: RecordedOp | None) -> str:
     return f"{op.name} {symbol}".rstrip()
 
 
-def _head(analysis: Analysis, op: RecordedOp) -> str:
+def _head(analysis: TextAnalysis, op: RecordedOp) -> str:
     """An op's text up to its first region."""
     return _short(analysis.text[op.start : op.end if op.head_end is None else op.head_end].rstrip())
 

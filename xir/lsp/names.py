@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.utils.mlir_lexer import MLIRTokenKind as Kind
 
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.tokens import Token
 
 NAMES = {Kind.PERCENT_IDENT, Kind.AT_IDENT, Kind.HASH_IDENT, Kind.EXCLAMATION_IDENT, Kind.CARET_IDENT}
@@ -20,13 +20,13 @@ class Occurrences:
     all: list[Token]
 
 
-def name_at(analysis: Analysis, offset: int) -> Token | None:
+def name_at(analysis: TextAnalysis, offset: int) -> Token | None:
     """The name of a value, symbol, alias or block at a place."""
     token = analysis.tokens.at(offset)
     return token if token is not None and token.kind in NAMES else None
 
 
-def occurrences(analysis: Analysis, token: Token) -> Occurrences:
+def occurrences(analysis: TextAnalysis, token: Token) -> Occurrences:
     """All places of what a name stands for, in the module that it is in."""
     match token.kind:
         case Kind.PERCENT_IDENT:
@@ -46,7 +46,7 @@ def occurrences(analysis: Analysis, token: Token) -> Occurrences:
             return Occurrences([each for each in same if is_alias_definition(analysis, each)], same)
 
 
-def is_alias_definition(analysis: Analysis, token: Token) -> bool:
+def is_alias_definition(analysis: TextAnalysis, token: Token) -> bool:
     """Whether a `#name` or `!name` is one that is being defined: `#name = …`."""
     index = analysis.tokens.index_before(token.start)
     following = analysis.tokens.all[index + 1 : index + 2]
@@ -54,7 +54,7 @@ def is_alias_definition(analysis: Analysis, token: Token) -> bool:
     return starts_line and bool(following) and following[0].kind is Kind.EQUAL
 
 
-def _of_value(analysis: Analysis, token: Token) -> Occurrences:
+def _of_value(analysis: TextAnalysis, token: Token) -> Occurrences:
     definition = analysis.definition_of(token)
     same = [each for each in analysis.tokens if each.kind is Kind.PERCENT_IDENT and each.text == token.text]
     if definition is None:

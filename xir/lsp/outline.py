@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.recording import RecordedOp
 
 
 @dataclass
-class Entry:
+class OutlineEntry:
     """An op with a symbol: its whole text, its name's place, and those inside."""
 
     name: str
@@ -18,16 +18,16 @@ class Entry:
     end: int
     name_start: int
     name_end: int
-    children: list[Entry] = field(default_factory=list["Entry"])
+    children: list[OutlineEntry] = field(default_factory=list["OutlineEntry"])
 
 
-def outline(analysis: Analysis) -> list[Entry]:
+def outline(analysis: TextAnalysis) -> list[OutlineEntry]:
     """The outermost ops with a symbol."""
-    outermost: list[Entry] = []
-    entries: dict[int, Entry] = {}
+    outermost: list[OutlineEntry] = []
+    entries: dict[int, OutlineEntry] = {}
     for symbol in analysis.symbols:
         op = symbol.op
-        entry = Entry(symbol.name, op.name, op.start, max(op.end, symbol.end), symbol.start, symbol.end)
+        entry = OutlineEntry(symbol.name, op.name, op.start, max(op.end, symbol.end), symbol.start, symbol.end)
         entries[id(op)] = entry
         around: RecordedOp | None = op.parent
         while around is not None and id(around) not in entries:

@@ -11,11 +11,11 @@ from pygls.lsp.server import LanguageServer
 
 from xir import __version__
 from xir.lsp.analysis import Problem
-from xir.lsp.completion import Choice, What, complete, documentation
-from xir.lsp.document import Document, Part
+from xir.lsp.completion import CompletionChoice, What, complete, documentation
+from xir.lsp.document import Document, FilePart
 from xir.lsp.hover import hover
 from xir.lsp.names import Occurrences, name_at, occurrences
-from xir.lsp.outline import Entry, outline
+from xir.lsp.outline import OutlineEntry, outline
 from xir.lsp.places import Places
 from xir.lsp.tokens import Token
 
@@ -39,7 +39,7 @@ class _Place:
 
     uri: str
     places: Places
-    part: Part
+    part: FilePart
     offset: int
 
     def location(self, token: Token) -> types.Location:
@@ -189,7 +189,7 @@ def _diagnostic(problem: Problem, uri: str, places: Places) -> types.Diagnostic:
     )
 
 
-def _item(choice: Choice, place: _Place) -> types.CompletionItem:
+def _item(choice: CompletionChoice, place: _Place) -> types.CompletionItem:
     return types.CompletionItem(
         choice.text,
         kind=_KINDS[choice.what],
@@ -199,7 +199,7 @@ def _item(choice: Choice, place: _Place) -> types.CompletionItem:
     )
 
 
-def _symbols(entries: Iterable[Entry], start: int, places: Places) -> list[types.DocumentSymbol]:
+def _symbols(entries: Iterable[OutlineEntry], start: int, places: Places) -> list[types.DocumentSymbol]:
     return [
         types.DocumentSymbol(
             entry.name.removeprefix("@"),

@@ -46,7 +46,7 @@ class Scaled:
 
 
 @dataclass
-class Group:
+class ChannelGroup:
     """Values that share a factor by channel."""
 
     values: list[Node] = field(default_factory=list[Node])
@@ -60,11 +60,11 @@ class Group:
     """Whether a weight that reads the values has scales over several channels, and so rounds worse if they differ."""
     bounds: dict[Node, float] = field(default_factory=dict[Node, float])
     """Results of clamps with an upper bound above zero, and that bound."""
-    quantised: list[Node] = field(default_factory=list[Node])
+    quantized: list[Node] = field(default_factory=list[Node])
     """Those of the values that are converted to integers with a range known before."""
 
 
-def find_groups(observed: GraphModule) -> list[Group]:
+def find_groups(observed: GraphModule) -> list[ChannelGroup]:
     """The groups of a prepared graph that have weights on both sides, in the order of the graph."""
     return _Finder(observed).find()
 
@@ -85,24 +85,24 @@ class _Finder:
         self._mixes: set[Node] = set()
         self._bounds: dict[Node, float] = {}
 
-    def find(self) -> list[Group]:
+    def find(self) -> list[ChannelGroup]:
         for node in self._observed.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
                 self._fixed.add(node)
             elif node.op == "output" or (node.op == "call_function" and not self._take(node)):
                 self._fixed.update((node, *self._operands(node)))
-        groups: dict[Node, Group] = {}
+        groups: dict[Node, ChannelGroup] = {}
         for node in self._observed.graph.nodes:
             if node.op == "call_function":
-                self._collect(node, groups.setdefault(self._root(node), Group()))
+                self._collect(node, groups.setdefault(self._root(node), ChannelGroup()))
         fixed = {self._root(node) for node in self._fixed}
         return [
             group
             for root, group in groups.items()
-            if root not in fixed and group.producers and group.consumers and group.quantised
+            if root not in fixed and group.producers and group.consumers and group.quantized
         ]
 
-    def _collect(self, node: Node, group: Group) -> None:
+    def _collect(self, node: Node, group: ChannelGroup) -> None:
         group.values.append(node)
         group.axis = self._axes.get(node, 1)
         group.producers += self._makes.get(node, [])
@@ -111,7 +111,7 @@ class _Finder:
         if node in self._bounds:
             group.bounds[node] = self._bounds[node]
         if any(each.op == "call_module" and isinstance(self._observer(each), Range) for each in node.users):
-            group.quantised.append(node)
+            group.quantized.append(node)
 
     def _take(self, node: Node) -> bool:
         """Note what a node does to channels. False if it does not let them be scaled."""

@@ -18,8 +18,8 @@ from .measurement import measure
 from .metric import Judge
 from .outputs import compare_outputs
 from .report import Layer, Point, QuantReport, worst
-from .search import Goal, Search
-from .times import Times, predict, profile_of
+from .search import Goal, LayerSearch
+from .times import LayerTimes, predict, profile_of
 
 RANKED_ON = 16
 """How many inputs the noise of layers is measured on where they are only to be ranked."""
@@ -53,7 +53,7 @@ class Choice:
     order: list[str] = field(default_factory=list[str])
     """Layers, by what they cost the outputs for each microsecond that they save."""
     noises: dict[str, float] = field(default_factory=dict[str, float])
-    times: Times | None = None
+    times: LayerTimes | None = None
 
 
 class Chooser:
@@ -84,7 +84,7 @@ class Chooser:
             return choice
         layers = measure(pair.floats, pair.graph, pair.layers, spread(self._samples, RANKED_ON)).layers
         self.rank(choice, layers)
-        search = Search(choice.order, lambda kept: self._measured(kept, goal), point)
+        search = LayerSearch(choice.order, lambda kept: self._measured(kept, goal), point)
         choice.points = search.points
         noises = [choice.noises[name] for name in choice.order]
         guess = len(layers) // 2 if goal.min_sqnr is None else estimate(noises, goal.min_sqnr - point.output)
@@ -124,15 +124,15 @@ class Chooser:
         output = worst(compare_outputs(pair.floats, pair.graph, self._samples)) if goal.is_any else 0.0
         return pair, Point(tuple(kept), output, {} if self._judge is None else self._judge(pair.graph))
 
-    def _times(self, pair: Pair) -> Times | None:
+    def _times(self, pair: Pair) -> LayerTimes | None:
         """What layers take; None for a program that does not lower."""
         try:
             integer, floating = (predict(each, self._profile) for each in (self._exported(pair), self._program))
         except DiagnosticError:
             return None
-        return Times(pair.floats, pair.layers, integer, floating, self._profile)
+        return LayerTimes(pair.floats, pair.layers, integer, floating, self._profile)
 
-    def _curve(self, choice: Choice, first: Point, times: Times) -> tuple[Point, ...]:
+    def _curve(self, choice: Choice, first: Point, times: LayerTimes) -> tuple[Point, ...]:
         """What was measured, and between all layers on integers and all in float what follows from their noises."""
         measured = {len(each.kept): each for each in (first, *choice.points[1:])}
         for count in counts(choice.order, times):
@@ -147,7 +147,7 @@ class Chooser:
         return (*timed, everything)
 
 
-def ranked(noises: Mapping[str, float], times: Times | None) -> list[str]:
+def ranked(noises: Mapping[str, float], times: LayerTimes | None) -> list[str]:
     """The layers, the one first that takes most noise away for each microsecond that it adds, given those before it.
 
     Without times that is the one with most noise. Next to a layer in float another one costs less: a conversion goes.
@@ -168,7 +168,7 @@ def ranked(noises: Mapping[str, float], times: Times | None) -> list[str]:
     return order
 
 
-def counts(order: Sequence[str], times: Times) -> list[int]:
+def counts(order: Sequence[str], times: LayerTimes) -> list[int]:
     """How many of the layers are in float where the program takes as much longer as `SHARES` say, at most."""
     took, sums = 0.0, list[float]()
     kept: set[str] = set()

@@ -26,12 +26,12 @@ class CorrectedBiases:
         self._biases: dict[Node, tuple[Tensor, Tensor, Steps | None, list[Steps | None]]] = {}
         """Of each such layer: the float bias, what its integers stand for, and the steps of it, operand and weight."""
 
-    def add(self, layer: Node, quantised: Node, run: SideBySide) -> None:
+    def add(self, layer: Node, quantized: Node, run: SideBySide) -> None:
         """Take in a layer of the float graph on a sample, with the node of the quantised one that it became."""
         roles = roles_of(layer)
         if "bias" not in roles:
             return
-        operands = dict(zip(operands_of(layer), operands_of(quantised), strict=False))
+        operands = dict(zip(operands_of(layer), operands_of(quantized), strict=False))
         converted = operands.get(roles["bias"])
         if converted is None or not is_dequantize(converted):
             return

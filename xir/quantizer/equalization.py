@@ -19,7 +19,7 @@ from torch.fx import GraphModule, Interpreter, Node
 
 from xir.progress import counted
 
-from .channels import Group, Scaled, find_groups
+from .channels import ChannelGroup, Scaled, find_groups
 from .state import attribute
 
 LARGEST_FACTOR = 64.0
@@ -58,9 +58,9 @@ def equalize(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
 class _Reach(Interpreter):
     """Runs a prepared graph without its observers, and notes the largest magnitude in each channel."""
 
-    def __init__(self, observed: GraphModule, groups: Sequence[Group]):
+    def __init__(self, observed: GraphModule, groups: Sequence[ChannelGroup]):
         super().__init__(observed)
-        self._axes = {node: group.axis for group in groups for node in (*group.quantised, *group.bounds)}
+        self._axes = {node: group.axis for group in groups for node in (*group.quantized, *group.bounds)}
         self.reached: dict[Node, Tensor] = {}
 
     def run_node(self, n: Node) -> Any:
@@ -74,9 +74,9 @@ class _Reach(Interpreter):
         return value
 
 
-def _factors(observed: GraphModule, group: Group, reached: dict[Node, Tensor]) -> Tensor | None:
+def _factors(observed: GraphModule, group: ChannelGroup, reached: dict[Node, Tensor]) -> Tensor | None:
     """The factor of each channel; None where nothing would be gained, or values are not finite."""
-    found = [reached[node] for node in group.quantised if node in reached]
+    found = [reached[node] for node in group.quantized if node in reached]
     if not found or not all(bool(each.isfinite().all()) and float(each.max()) > 0 for each in found):
         return None
     share = torch.stack([each / each.max() for each in found]).amax(0)

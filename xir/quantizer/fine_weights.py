@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.fx import GraphModule, Node
 
 from .compensation import compensated
-from .layerwise import Layer, round_by_layer
+from .layerwise import LinearLayer, round_by_layer
 from .observers import FinePerChannelRange, GroupRange
 from .state import attribute
 
@@ -23,13 +23,13 @@ def round_fine_weights(observed: GraphModule, samples: Sequence[tuple[Any, ...]]
 
     Returns the names of the layers. A weight that something else reads as well, such as an embedding, stays as it is.
     """
-    by_weight = defaultdict[str, list[Layer]](list)
+    by_weight = defaultdict[str, list[LinearLayer]](list)
     for layer in _layers(observed):
         by_weight[layer.name].append(layer)
     by_weight = {name: found for name, found in by_weight.items() if _is_alone(observed, found)}
     replaced = dict[str, Tensor]()
 
-    def round_weight(layer: Layer, weight: Tensor, moments: Tensor) -> Tensor:
+    def round_weight(layer: LinearLayer, weight: Tensor, moments: Tensor) -> Tensor:
         observers = [_observer(observed, each.observed) for each in by_weight[layer.name]]
         first = observers[0]
         assert first is not None
@@ -48,8 +48,8 @@ def round_fine_weights(observed: GraphModule, samples: Sequence[tuple[Any, ...]]
     return [layer.node.name for layer in layers]
 
 
-def _layers(observed: GraphModule) -> list[Layer]:
-    found: list[Layer] = []
+def _layers(observed: GraphModule) -> list[LinearLayer]:
+    found: list[LinearLayer] = []
     for node in observed.graph.nodes:
         if node.op != "call_function" or len(node.args) < 2:
             continue
@@ -57,7 +57,7 @@ def _layers(observed: GraphModule) -> list[Layer]:
         if isinstance(value, Node) and isinstance(weight, Node) and _observer(observed, weight) is not None:
             attribute = weight.args[0]
             if isinstance(attribute, Node) and attribute.op == "get_attr":
-                found.append(Layer(node, value, attribute, weight))
+                found.append(LinearLayer(node, value, attribute, weight))
     return found
 
 
@@ -71,7 +71,7 @@ def _group_size(observer: FinePerChannelRange | GroupRange, weight: Tensor) -> i
     return observer.group_size if isinstance(observer, GroupRange) else weight.shape[1]
 
 
-def _is_alone(observed: GraphModule, layers: Sequence[Layer]) -> bool:
+def _is_alone(observed: GraphModule, layers: Sequence[LinearLayer]) -> bool:
     """Whether nothing but these layers reads their weight, and all in groups of one size."""
     weight = attribute(observed, layers[0].name)
     sizes = {_group_size(found, weight) for each in layers if (found := _observer(observed, each.observed)) is not None}

@@ -18,13 +18,13 @@ from torch.fx import GraphModule, Node
 from xir.progress import counted
 
 from .parameters import Parameters
-from .state import State, attribute, call, writes
+from .state import GraphState, attribute, call, writes
 
 _quantized = torch.ops.quantized_decomposed
 
 
 @dataclass(frozen=True)
-class Layer:
+class LinearLayer:
     """A linear layer of a graph, [..., inputs] to [..., channels]."""
 
     node: Node
@@ -49,19 +49,19 @@ class Layer:
         return str(self.weight.target)
 
 
-Round = Callable[[Layer, Tensor, Tensor], Tensor]
+Round = Callable[[LinearLayer, Tensor, Tensor], Tensor]
 """Of a layer, its weight and the moments Σ x·xᵀ [inputs, inputs] of its inputs: the rounded weight, fp32. It is called
 once for each weight."""
 
 
 def round_by_layer(
-    module: GraphModule, layers: Collection[Layer], samples: Sequence[tuple[Any, ...]], round_weight: Round
+    module: GraphModule, layers: Collection[LinearLayer], samples: Sequence[tuple[Any, ...]], round_weight: Round
 ) -> None:
     """Run the graph on the samples, its placeholders' values, and have each layer's weight rounded before it computes.
 
     The module is not changed. Inputs of layers are quantised to 8 bits by token, as programs do at run time.
     """
-    by_weight = defaultdict[str, list[Layer]](list)
+    by_weight = defaultdict[str, list[LinearLayer]](list)
     for layer in layers:
         by_weight[layer.name].append(layer)
     shared = {name for name, found in by_weight.items() if len(found) > 1}
@@ -103,14 +103,17 @@ def by_token(value: Tensor) -> Tensor:
 
 
 def _walk(
-    module: GraphModule, layers: Collection[Layer], samples: Sequence[tuple[Any, ...]], rounded: Mapping[str, Tensor]
-) -> Generator[tuple[Layer, list[Tensor]]]:
+    module: GraphModule,
+    layers: Collection[LinearLayer],
+    samples: Sequence[tuple[Any, ...]],
+    rounded: Mapping[str, Tensor],
+) -> Generator[tuple[LinearLayer, list[Tensor]]]:
     """Each layer with its inputs, quantised, one for each sample. It computes with the weight that `rounded` has for it
     when the next layer is asked for; a layer without one computes in float, on exact inputs."""
     by_node = {layer.node: layer for layer in layers}
     needed = _needed(module, layers)
     last = {operand: node for node in needed for operand in node.all_input_nodes}
-    parameters, states = Parameters(module), [State(module) for _ in samples]
+    parameters, states = Parameters(module), [GraphState(module) for _ in samples]
     values: list[dict[Node, Any]] = [{} for _ in samples]
     placeholder = 0
     for node in counted("Rounding", needed):
@@ -140,7 +143,7 @@ def _walk(
                     del found[operand]
 
 
-def _computed(node: Node, values: dict[Node, Any], state: State) -> Any:
+def _computed(node: Node, values: dict[Node, Any], state: GraphState) -> Any:
     match node.op:
         case "get_attr":
             return state.read(str(node.target))
@@ -150,7 +153,7 @@ def _computed(node: Node, values: dict[Node, Any], state: State) -> Any:
             return call(node, values, state)
 
 
-def _needed(module: GraphModule, layers: Collection[Layer]) -> list[Node]:
+def _needed(module: GraphModule, layers: Collection[LinearLayer]) -> list[Node]:
     """What has to be computed for the inputs of layers, up to the last layer, and placeholders; in order."""
     nodes = list(module.graph.nodes)
     ends = {layer.node for layer in layers}

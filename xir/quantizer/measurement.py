@@ -23,7 +23,7 @@ from .histogram import Histogram
 from .layers import module_path, operator_name
 from .outputs import OutputPowers, Power, converted_value
 from .report import Layer, QuantReport
-from .state import State, call
+from .state import GraphState, call
 
 PROBES = 4
 """Random directions of the outputs for each input."""
@@ -44,22 +44,22 @@ class _Measured:
 
 def measure(
     floats: GraphModule,
-    quantised: GraphModule,
+    quantized: GraphModule,
     ends: Mapping[str, str],
     samples: Iterable[tuple[Any, ...]],
 ) -> QuantReport:
-    """Compare two graphs whose nodes have the same names, `quantised` having conversions more.
+    """Compare two graphs whose nodes have the same names, `quantized` having conversions more.
 
     `ends` has for each layer the name of its last node, which differs where a clamp is part of it. A model with state
     is called once for each sample, one after the other; each graph has buffers of its own, and the modules' stay.
     """
     measured = {end: _Measured(Power(), Power(), {}) for end in ends.values()}
-    states = State(floats), State(quantised), State(quantised)
+    states = GraphState(floats), GraphState(quantized), GraphState(quantized)
     powers = OutputPowers(floats)
     count = 0
     with torch.no_grad():
         for sample in counted("Measuring", samples):
-            _Comparison(floats, quantised, measured, powers, *states).run(sample)
+            _Comparison(floats, quantized, measured, powers, *states).run(sample)
             count += 1
     nodes = {node.name: node for node in floats.graph.nodes}
     layers = [_layer(nodes[name], measured[end]) for name, end in ends.items()]
@@ -93,14 +93,14 @@ class _Comparison:
     def __init__(
         self,
         floats: GraphModule,
-        quantised: GraphModule,
+        quantized: GraphModule,
         measured: dict[str, _Measured],
         powers: OutputPowers,
-        exact_state: State,
-        actual_state: State,
-        alone_state: State,
+        exact_state: GraphState,
+        actual_state: GraphState,
+        alone_state: GraphState,
     ):
-        self._quantised, self._measured, self._powers = quantised, measured, powers
+        self._quantized, self._measured, self._powers = quantized, measured, powers
         self._exact_state, self._actual_state, self._alone_state = exact_state, actual_state, alone_state
         alone_state.take(exact_state)
         self._twins = {node.name: node for node in floats.graph.nodes}
@@ -112,7 +112,7 @@ class _Comparison:
         self._compared: dict[Node, Tensor] = {}
         """By the float graph's nodes, what the quantised program has for what is compared."""
         self._wanted = {node.name: node for node in powers.inside()}
-        self._last = {operand: node for node in quantised.graph.nodes for operand in node.all_input_nodes}
+        self._last = {operand: node for node in quantized.graph.nodes for operand in node.all_input_nodes}
 
     def run(self, sample: tuple[Any, ...]) -> None:
         """Take in what both graphs make of a sample."""
@@ -125,7 +125,7 @@ class _Comparison:
 
     def _run(self, sample: tuple[Any, ...]) -> None:
         feeds = iter(sample)
-        for node in self._quantised.graph.nodes:
+        for node in self._quantized.graph.nodes:
             if node.op == "placeholder":
                 self._exact[self._twins[node.name]] = self._actual[node] = self._alone[node] = next(feeds)
             elif node.op == "get_attr":
@@ -134,7 +134,7 @@ class _Comparison:
             elif node.op == "call_function":
                 self._compute(node)
             elif node.op == "output":
-                self._compared |= self._powers.returned(self._quantised.graph, self._actual)
+                self._compared |= self._powers.returned(self._quantized.graph, self._actual)
             if (twin := self._wanted.get(node.name)) is not None:
                 self._compared[twin] = converted_value(node, self._actual[node]).clone()
             self._forget(node)

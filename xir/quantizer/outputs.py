@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from .state import State, call
+from .state import GraphState, call
 
 _CHOOSE = ("aten.argmax", "aten.argmin", "aten.argsort", "aten.nonzero", "aten.unique", "aten._unique",
            "aten.bucketize", "aten.searchsorted", "aten.multinomial", "aten.masked_select",
@@ -79,7 +79,7 @@ class Output:
     """The nodes whose values were compared instead."""
 
 
-class Places:
+class FixedPlaces:
     """Which values of a graph have a fixed place, and what those without one were made of."""
 
     def __init__(self, graph: torch.fx.Graph):
@@ -148,7 +148,7 @@ class OutputPowers:
     """For each, the nodes to compare."""
 
     def __post_init__(self) -> None:
-        places = Places(self.floats.graph)
+        places = FixedPlaces(self.floats.graph)
         self.nodes = output_nodes(self.floats.graph)
         self._in_place = [places.is_fixed(node) for node in self.nodes]
         self.compared = [
@@ -211,19 +211,19 @@ def _common(a: list[Any], b: list[Any]) -> int:
 
 
 def compare_outputs(
-    floats: GraphModule, quantised: GraphModule, samples: Iterable[tuple[Any, ...]]
+    floats: GraphModule, quantized: GraphModule, samples: Iterable[tuple[Any, ...]]
 ) -> tuple[Output, ...]:
     """Run both graphs on the samples, each with buffers of its own, and compare what they return."""
     powers = OutputPowers(floats)
-    states = State(floats), State(quantised)
+    states = GraphState(floats), GraphState(quantized)
     with torch.no_grad():
         for sample in samples:
-            pair = zip((floats, quantised), states, strict=True)
+            pair = zip((floats, quantized), states, strict=True)
             powers.add(*(_run(module, sample, state, powers) for module, state in pair))
     return powers.outputs()
 
 
-def _run(module: GraphModule, sample: tuple[Any, ...], state: State, powers: OutputPowers) -> dict[Node, Tensor]:
+def _run(module: GraphModule, sample: tuple[Any, ...], state: GraphState, powers: OutputPowers) -> dict[Node, Tensor]:
     """What is compared, behind the conversions that the graph has for it, by the float graph's nodes."""
     values: dict[Node, Any] = {}
     found: dict[Node, Tensor] = {}

@@ -79,7 +79,7 @@ class Goal:
         )
 
 
-class Search(Generic[T]):
+class LayerSearch(Generic[T]):
     """Attempts with the first so many layers of an order in float."""
 
     def __init__(self, order: Sequence[str], attempt: Attempt[T], first: Point):

@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 from xir.progress import counted
 
 from .observers import OutputRange
-from .state import State, call
+from .state import GraphState, call
 
 PROBES = 2
 """Random directions of the outputs for each input."""
@@ -49,7 +49,7 @@ def choose_ranges(calling: GraphModule, samples: Sequence[tuple[Any, ...]]) -> N
     costs = {key: torch.zeros(len(each), dtype=torch.float64) for key, each in candidates.items()}
     if not costs:
         return
-    state, generator = State(calling), torch.Generator().manual_seed(0)
+    state, generator = GraphState(calling), torch.Generator().manual_seed(0)
     every = max(len(samples) // LARGEST_SAMPLES, 1)
     chosen = list(islice(samples, 0, every * LARGEST_SAMPLES, every))
     for sample in counted("Choosing ranges", chosen):
@@ -81,7 +81,7 @@ Seen = list[tuple[int, Tensor]]
 """Observers by their identities, with values that outputs have gradients in."""
 
 
-def _run(graph: GraphModule, sample: tuple[Any, ...], state: State) -> tuple[list[Tensor], Seen]:
+def _run(graph: GraphModule, sample: tuple[Any, ...], state: GraphState) -> tuple[list[Tensor], Seen]:
     """The outputs of floating point, and what observers see."""
     values: dict[Node, Any] = {}
     feeds, seen = iter(sample), Seen()

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from .state import State, attribute, computed, writes
+from .state import GraphState, attribute, computed, writes
 
 
 class SideBySide:
@@ -23,7 +23,7 @@ class SideBySide:
     def __init__(self, reference: GraphModule, other: GraphModule, twins: Mapping[Node, Node]):
         self._graphs = reference, other
         self._twins = twins
-        self._state = State(reference)
+        self._state = GraphState(reference)
         self._buffers = {name for name, _ in reference.named_buffers()}
         self._exact: dict[Node, Any] = {}
         self._before: dict[Node, Any] = {}
@@ -90,7 +90,7 @@ class SideBySide:
 
 def run_alone(graph: GraphModule, sample: tuple[Any, ...]) -> list[Any]:
     """What a graph returns. Its buffers stay as they are."""
-    state, feeds, values = State(graph), iter(sample), dict[Node, Any]()
+    state, feeds, values = GraphState(graph), iter(sample), dict[Node, Any]()
     with torch.no_grad():
         for node in graph.graph.nodes:
             if node.op == "placeholder":

@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 
-class State:
+class GraphState:
     """The buffers of one graph, which are written to in place as the graph says, views of them as well."""
 
     def __init__(self, module: GraphModule):
@@ -24,7 +24,7 @@ class State:
         self._values = {name: value.clone() for name, value in module.named_buffers() if is_written and name in names}
         self._places = {value.untyped_storage().data_ptr() for value in self._values.values()}
 
-    def take(self, other: State) -> None:
+    def take(self, other: GraphState) -> None:
         """Hold what the buffers of the other graph do."""
         for name, value in other._values.items():
             if name in self._values:
@@ -44,7 +44,7 @@ class State:
         self._values = {name: value.detach() for name, value in self._values.items()}
 
 
-def call(node: Node, values: dict[Node, Any], state: State) -> Any:
+def call(node: Node, values: dict[Node, Any], state: GraphState) -> Any:
     """The node's result. What it writes to is copied first, for gradients need it, unless it is a buffer."""
     is_written = writes(node)
 

@@ -78,7 +78,7 @@ def predict(program: ExportedProgram, profile: CostProfile) -> Prediction:
     return Prediction(sum(line.microseconds for line in lines), layers)
 
 
-class Times:
+class LayerTimes:
     """What it costs to leave layers in float: their own time, and the conversions around them."""
 
     def __init__(

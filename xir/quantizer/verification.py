@@ -127,7 +127,7 @@ def verify_equalization(plain: GraphModule, scaled: GraphModule, samples: Sequen
 
 def verify_quantization(
     floats: GraphModule,
-    quantised: GraphModule,
+    quantized: GraphModule,
     observed: Collection[tuple[Node, Any]],
     samples: Sequence[tuple[Any, ...]],
     corrected: Collection[str] = (),
@@ -141,7 +141,7 @@ def verify_quantization(
     wrong in it.
     """
     by_outputs = {node for node, observer in observed if isinstance(observer, OutputRange)}
-    check = _Check(floats, quantised, corrected, compensated, by_outputs)
+    check = _Check(floats, quantized, corrected, compensated, by_outputs)
     for sample in samples:
         check.add(sample)
     found = check.findings(observed)
@@ -179,14 +179,14 @@ class _Check:
     def __init__(
         self,
         floats: GraphModule,
-        quantised: GraphModule,
+        quantized: GraphModule,
         corrected: Collection[str],
         compensated: Collection[str],
         by_outputs: Collection[Node],
     ):
         names = {node.name: node for node in floats.graph.nodes}
-        self._twins = {node: names[node.name] for node in quantised.graph.nodes if node.name in names}
-        self._run = SideBySide(floats, quantised, self._twins)
+        self._twins = {node: names[node.name] for node in quantized.graph.nodes if node.name in names}
+        self._run = SideBySide(floats, quantized, self._twins)
         self._parameters = Parameters(floats)
         self._compensated = frozenset(compensated)
         self._static_seen: set[tuple[str, int]] = set()

@@ -92,7 +92,7 @@ def find_kernel(name: str) -> Kernel | None:
     if (compute := size_operator(name)) is not None:
         return lambda arguments: [(2, compute(arguments[0], arguments[1]))]
     op = find_operator(name)
-    return None if op is None else Call(op, is_known(name))
+    return None if op is None else OperatorCall(op, is_known(name))
 
 
 def size_operator(name: str) -> Callable[[Any, Any], Any] | None:
@@ -210,7 +210,7 @@ CHANGES_UNSAID = ("batch_norm", "instance_norm")
 """What is in the names of operators that write to their running statistics where their schemas do not say so."""
 
 
-class Call:
+class OperatorCall:
     """Calls of one operator, by one instruction of a program."""
 
     def __init__(self, op: OpOverload, known: bool):

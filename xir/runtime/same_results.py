@@ -26,7 +26,7 @@ TIMED = 7
 
 
 @dataclass(frozen=True)
-class Call:
+class MethodCall:
     """A call of a method."""
 
     method: str
@@ -63,12 +63,14 @@ class Sameness:
         return self.after / self.before if self.before else 1.0
 
 
-def calls_of(path: Path, methods: Sequence[str], data: Sequence[Path] = (), given: Sequence[Call] = ()) -> list[Call]:
+def calls_of(
+    path: Path, methods: Sequence[str], data: Sequence[Path] = (), given: Sequence[MethodCall] = ()
+) -> list[MethodCall]:
     """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method.
 
     A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none.
     """
-    calls: list[Call] = []
+    calls: list[MethodCall] = []
     for name in methods:
         own = [call for call in given if call.method == name]
         try:
@@ -78,12 +80,12 @@ def calls_of(path: Path, methods: Sequence[str], data: Sequence[Path] = (), give
                 raise NotRunError(f"'{name}' on random inputs: {error}") from error
             calls += own
             continue
-        calls += [*own, *(Call(name, inputs, f"call {number}", True) for number in range(1, CALLS + 1))]
+        calls += [*own, *(MethodCall(name, inputs, f"call {number}", True) for number in range(1, CALLS + 1))]
     return calls
 
 
 def sameness(
-    before: Path, after: Path, calls: Sequence[Call], data: Sequence[Path] = (), *, in_stock: bool = True
+    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path] = (), *, in_stock: bool = True
 ) -> Sameness:
     """Run two files on the same calls. `data` are the `.ptd` files of both.
 
@@ -111,7 +113,7 @@ def sameness(
     return Sameness(worst, where, *spent, without_stock, refusal)
 
 
-def _farthest(calls: Sequence[Call], old: Sequence[Any], new: Sequence[Any]) -> tuple[float, str]:
+def _farthest(calls: Sequence[MethodCall], old: Sequence[Any], new: Sequence[Any]) -> tuple[float, str]:
     """The largest difference of results, and what it is of."""
     worst, where = 0.0, ""
     for call, expected, results in zip(calls, old, new, strict=True):
@@ -121,7 +123,7 @@ def _farthest(calls: Sequence[Call], old: Sequence[Any], new: Sequence[Any]) -> 
     return worst, where
 
 
-def _results(path: Path, calls: Sequence[Call], data: Sequence[Path]) -> Iterator[list[Any]]:
+def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> Iterator[list[Any]]:
     """The results of a file's calls. NotRunError for one that fails."""
     program = Runtime.get().load_program(path, data=data, threads=1)
     methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
@@ -132,7 +134,7 @@ def _results(path: Path, calls: Sequence[Call], data: Sequence[Path]) -> Iterato
             raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
 
 
-def _timed_files(before: Path, after: Path, calls: Sequence[Call], data: Sequence[Path]) -> tuple[float, float]:
+def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
     old_file, new_file = (Runtime.get().load_program(path, data=data, threads=1) for path in (before, after))
     first = {call.method: list(call.inputs) for call in reversed(calls)}

@@ -12,6 +12,10 @@ class UsageError(Exception):
     """The command line or a file it names is wrong; the message is for the user."""
 
 
+QUANTIZE_WORDS = ("none", "int8", "static", "dynamic", "int4")
+"""What --quantize takes, in every tool: int8 is static or dynamic, whichever suits the model."""
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """A parser that raises UsageError, and says for an unknown flag which one comes nearest."""
 

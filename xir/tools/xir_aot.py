@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from xir.api import EdgeProgram, Partitioner
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.diagnostics import DiagnosticError
     from xir.ir.remarks import RemarkFilter
     from xir.quantizer import QuantReport
@@ -164,8 +164,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     noise = None if options.quantize is None else _noise(program, exact)
     if noise is not None and noise.sqnr < found.sqnr + NOISE_MARGIN:
         next_step = (
-            f"quantisation itself is {noise.sqnr:.1f} dB: --quant-report names the layers, --min-sqnr and --max-drop "
-            "leave the worst in float, and more of the data that it is for helps --calibration"
+            f"quantisation itself is {noise.sqnr:.1f} dB: --quantize-report names the layers, --min-sqnr and "
+            "--max-drop leave the worst in float, and more of the data that it is for helps --calibration"
         )
     else:
         next_step = f"to find out why, run {bisect_command_of(options, partitioners)}"
@@ -174,7 +174,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     )
 
 
-def _profile(options: argparse.Namespace) -> Profile | None:
+def _profile(options: argparse.Namespace) -> MethodProfile | None:
     """The profile of --profile. OSError or UsageError if it cannot be read."""
     from xir.explore.profile import ProfileError, read_profile
 
@@ -250,11 +250,11 @@ def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreemen
         raise UsageError(f"{path}: {error}") from error
 
 
-def _noise(quantised: ExportedProgram, exact: ExportedProgram) -> Agreement:
+def _noise(quantized: ExportedProgram, exact: ExportedProgram) -> Agreement:
     """How far the quantised program is from the exact one in PyTorch, on its example inputs."""
     from xir.runtime.agreement import agreement_in_torch
 
-    return agreement_in_torch(quantised, exact)
+    return agreement_in_torch(quantized, exact)
 
 
 def _type_of(program: ExportedProgram) -> str:

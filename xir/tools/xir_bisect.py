@@ -97,7 +97,7 @@ def _bisect(options: argparse.Namespace) -> int:
     from xir.evaluate.inputs import load_inputs
     from xir.faults.bisection import find_culprit
     from xir.faults.lit_test import lit_test
-    from xir.faults.reduction import reduced, size_of, with_random_constants
+    from xir.faults.program_reduction import reduced, size_of, with_random_constants
     from xir.faults.reproduction import Fault, run
     from xir.ir.functions import functions_of
     from xir.progress import step

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from xir.emitter.codec import Buffer
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.context import XirContext
 
 
@@ -69,7 +69,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--errors",
         metavar="FILE",
-        help="the output of `xir-aot --quant-report-json FILE`: how far layers are from float",
+        help="the output of `xir-aot --quantize-report-json FILE`: how far layers are from float",
     )
     parser.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects"
@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace, flags: list[tuple[str, str | None]]) -> in
     from xir.transforms.delegate.forming.late_refusals import run_passes
 
     try:
-        profile: Profile | None = None if options.profile is None else read_profile(options.profile)
+        profile: MethodProfile | None = None if options.profile is None else read_profile(options.profile)
         errors, charts = (None, None) if options.errors is None else read_errors(options.errors)
         passes = passes_asked_for(options, flags)
     except OSError as error:

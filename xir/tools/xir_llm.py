@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.files import size_text, weights_path
 from xir.ir.targets import TARGETS
-from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
+from xir.tools.command_line import QUANTIZE_WORDS, ArgumentParser, UsageError, add_run_limits, run_limits
 from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", dest="output", metavar="FILE", help="the file to write (default: MODEL's name with .pte)")
     parser.add_argument(
-        "--quantize", choices=("none", "int8", "int4"), default="none",
-        help="weights in fp32, in 8 bits with a scale for each channel, or in 4 bits with a scale for each group "
-        "(default: none)",
+        "--quantize", choices=QUANTIZE_WORDS, default="none",
+        help="weights in fp32, in 8 bits with a scale for each channel, or in 4 bits with a scale for each group; "
+        "ranges of activations are found at run time, so int8 is dynamic, and static is refused (default: none)",
     )  # fmt: skip
     parser.add_argument(
         "--quantize-embedding", choices=("none", "int8", "int4"),
@@ -133,6 +133,10 @@ def _export(options: argparse.Namespace) -> int:
     from xir.llm.export import ExportOptions, export
     from xir.llm.model_path import check_model_path
 
+    if options.quantize == "static":
+        raise UsageError("ranges of a language model's activations are found at run time: give --quantize int8")
+    if options.quantize == "dynamic":
+        options.quantize = "int8"
     check_model_path(options.folder)  # before what takes seconds is imported
 
     source = Path(options.folder).resolve()

@@ -20,7 +20,7 @@ from xir.tools.missing_packages import missing_package
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from xir.faults.reduction import Interesting
+    from xir.faults.program_reduction import Interesting
     from xir.faults.reproduction import Failure
     from xir.ir.context import XirContext
     from xir.ir.passes import XirPass
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reduce(options: argparse.Namespace) -> int:
-    from xir.faults.reduction import fewer_passes, reduced, size_of, with_random_constants
+    from xir.faults.program_reduction import fewer_passes, reduced, size_of, with_random_constants
     from xir.ir.printer import PrintOptions, module_to_text
     from xir.progress import step
 

@@ -45,7 +45,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Problem:
+class KernelProblem:
     """What is known of one kernel: its part of each sample, and the rest, which is known."""
 
     works: list[list[Work]]
@@ -92,7 +92,7 @@ def fit(
     """The costs of one kernel; of products, with the tile that explains the times best."""
     works = [each.works() for each in measured]
     others = [[work for work in each if work.kernel != kernel] for each in works]
-    problem = Problem(
+    problem = KernelProblem(
         [[work for work in each if work.kernel == kernel] for each in works],
         np.array([each.nanoseconds for each in measured]),
         np.array([sum(known[work.kernel].nanoseconds(work, caches) for work in each) for each in others], float),
@@ -101,7 +101,7 @@ def fit(
     return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1, 0)])), key=lambda found: found.error)
 
 
-def fit_tile(problem: Problem, rows: int, columns: int, narrow: int) -> Fit:
+def fit_tile(problem: KernelProblem, rows: int, columns: int, narrow: int) -> Fit:
     """The least squares of relative differences, with no cost below zero."""
     tile = KernelCost(**dict.fromkeys(COSTS, 0.0), rows=rows, columns=columns, narrow=narrow)
     features = np.array([np.sum([row(work, tile, problem.caches) for work in each], 0) for each in problem.works])

@@ -16,22 +16,22 @@ from xir.progress import counted
 from xir.runtime import Runtime
 from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
 from xir.tuning.samples import (
-    Addition,
-    Attention,
-    ByRow,
-    Conversion,
-    Convolution,
-    Depthwise,
-    Enlargement,
-    Function,
-    Mean,
-    Phases,
-    Pooling,
+    AdditionSample,
+    AttentionSample,
+    ByRowSample,
+    ConversionSample,
+    ConvolutionSample,
+    DepthwiseSample,
+    EnlargementSample,
+    FunctionSample,
+    MeanSample,
+    PhasesSample,
+    PoolingSample,
     Sample,
-    Softmax,
-    Swap,
-    Table,
-    Transposition,
+    SoftmaxSample,
+    SwapSample,
+    TableSample,
+    TranspositionSample,
     program,
 )
 
@@ -111,63 +111,67 @@ class Measured:
 def samples(every: int = 1) -> list[Sample]:
     """What is measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them, or some of those."""
     chosen = [*float_samples(every), *integer_samples(every)]
-    return [each for each in chosen if not isinstance(each, Convolution) or products(each) <= LARGEST_PRODUCT]
+    return [each for each in chosen if not isinstance(each, ConvolutionSample) or products(each) <= LARGEST_PRODUCT]
 
 
 def float_samples(every: int) -> Iterator[Sample]:
     """Those on fp32 numbers."""
     for size, channels in SHAPES[::every]:
-        yield from (Convolution(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3)))
-        yield from (Depthwise(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5)))
-        yield from (Phases(size, channels, *each) for each in PHASES if size % max(each[1]) == 0)
+        yield from (ConvolutionSample(size, channels, taps) for taps in ((1, 1), (3, 1), (1, 3), (3, 3)))
+        yield from (DepthwiseSample(size, channels, taps) for taps in ((3, 1), (1, 4), (4, 1), (3, 3), (5, 5)))
+        yield from (PhasesSample(size, channels, *each) for each in PHASES if size % max(each[1]) == 0)
     for size, channels in NARROW[::every]:
-        yield from (Convolution(size, channels, taps) for taps in ((3, 1), (3, 3)))
+        yield from (ConvolutionSample(size, channels, taps) for taps in ((3, 1), (3, 3)))
     for size, channels in LARGE[::every]:
-        yield from (Convolution(size, channels, taps) for taps in ((1, 1), (3, 1)))
-        yield from (Depthwise(size, channels, taps) for taps in ((4, 1), (3, 3)))
-        yield from (Phases(size, channels, *each) for each in PHASES)
+        yield from (ConvolutionSample(size, channels, taps) for taps in ((1, 1), (3, 1)))
+        yield from (DepthwiseSample(size, channels, taps) for taps in ((4, 1), (3, 3)))
+        yield from (PhasesSample(size, channels, *each) for each in PHASES)
     for size, channels in (*UNEVEN[::every], *MATRICES[::every]):
-        yield Convolution(size, channels, (1, 1))
+        yield ConvolutionSample(size, channels, (1, 1))
     for size, channels in PLANES[::every]:
-        yield from (Transposition(size, channels, planes=planes) for planes in (False, True))
+        yield from (TranspositionSample(size, channels, planes=planes) for planes in (False, True))
     for size, channels in WIDE[::every]:
-        yield from (Depthwise(size, channels, taps) for taps in ((3, 3), (5, 5)))
-    yield from (Convolution(1, size, (1, 1)) for size in VECTORS[::every])
+        yield from (DepthwiseSample(size, channels, taps) for taps in ((3, 3), (5, 5)))
+    yield from (ConvolutionSample(1, size, (1, 1)) for size in VECTORS[::every])
     for size, channels in OTHERS[::every]:
-        yield from (kind(size, channels) for kind in (Addition, ByRow, Swap, Mean, Enlargement))
-        yield from (Function(size, channels, kind) for kind in ("sigmoid", "tanh", "gelu", "exp", "log"))
-        yield from (Pooling(size, channels, kind) for kind in ("max_pool", "average_pool"))
+        yield from (
+            kind(size, channels) for kind in (AdditionSample, ByRowSample, SwapSample, MeanSample, EnlargementSample)
+        )
+        yield from (FunctionSample(size, channels, kind) for kind in ("sigmoid", "tanh", "gelu", "exp", "log"))
+        yield from (PoolingSample(size, channels, kind) for kind in ("max_pool", "average_pool"))
         if size > 1:
-            yield Transposition(size, channels)
-    yield from (Attention(*each) for each in ATTENTION[::every])
-    yield from (Softmax(*each) for each in ROWS[::every])
+            yield TranspositionSample(size, channels)
+    yield from (AttentionSample(*each) for each in ATTENTION[::every])
+    yield from (SoftmaxSample(*each) for each in ROWS[::every])
 
 
 def integer_samples(every: int) -> Iterator[Sample]:
     """Those on 8-bit integers."""
     for size, channels in SHAPES[::every]:
-        yield from (Convolution(size, channels, taps, quantised=True) for taps in ((1, 1), (3, 3)))
-        yield from (Depthwise(size, channels, taps, quantised=True) for taps in INTEGER_TAPS)
-        yield from (Phases(size, channels, taps, (2, 2), quantised=True) for taps in INTEGER_TAPS if size % 2 == 0)
+        yield from (ConvolutionSample(size, channels, taps, quantized=True) for taps in ((1, 1), (3, 3)))
+        yield from (DepthwiseSample(size, channels, taps, quantized=True) for taps in INTEGER_TAPS)
+        yield from (
+            PhasesSample(size, channels, taps, (2, 2), quantized=True) for taps in INTEGER_TAPS if size % 2 == 0
+        )
     for size, channels in NARROW[::every]:
-        yield Convolution(size, channels, (3, 3), quantised=True)
+        yield ConvolutionSample(size, channels, (3, 3), quantized=True)
     for size, channels in LARGE[::every]:
-        yield Convolution(size, channels, (1, 1), quantised=True)
-        yield Depthwise(size, channels, (3, 3), quantised=True)
-        yield Phases(size, channels, (3, 3), (2, 2), quantised=True)
+        yield ConvolutionSample(size, channels, (1, 1), quantized=True)
+        yield DepthwiseSample(size, channels, (3, 3), quantized=True)
+        yield PhasesSample(size, channels, (3, 3), (2, 2), quantized=True)
     for size, channels in WIDE[::every]:
-        yield from (Depthwise(size, channels, taps, quantised=True) for taps in ((3, 3), (5, 5)))
-    yield from (Convolution(1, size, (1, 1), quantised=True) for size in VECTORS[::every])
+        yield from (DepthwiseSample(size, channels, taps, quantized=True) for taps in ((3, 3), (5, 5)))
+    yield from (ConvolutionSample(1, size, (1, 1), quantized=True) for size in VECTORS[::every])
     for size, channels in OTHERS[::every]:
-        yield Conversion(size, channels)
-        yield from (kind(size, channels, quantised=True) for kind in (Addition, Table, Mean))
-        yield Pooling(size, channels, "max_pool", quantised=True)
+        yield ConversionSample(size, channels)
+        yield from (kind(size, channels, quantized=True) for kind in (AdditionSample, TableSample, MeanSample))
+        yield PoolingSample(size, channels, "max_pool", quantized=True)
         if size > 1:
             # Products by a single number in a row would be one table.
-            yield ByRow(size, channels, quantised=True)
+            yield ByRowSample(size, channels, quantized=True)
 
 
-def products(sample: Convolution) -> int:
+def products(sample: ConvolutionSample) -> int:
     """Its multiply-adds."""
     (work,) = sample.works()
     return work.rows * work.columns * work.inner

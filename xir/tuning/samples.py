@@ -27,7 +27,7 @@ from xir.ir.passes import PassManager
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, is_copied, work_of
 
-QUANTISED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
+QUANTIZED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
 """The elements of samples on 8-bit integers."""
 
 WEIGHT_SCALE = 1 / 128
@@ -40,7 +40,7 @@ class Sample(ABC):
 
     size: int
     channels: int
-    quantised: bool = field(default=False, kw_only=True)
+    quantized: bool = field(default=False, kw_only=True)
     """Whether its numbers are 8-bit integers, instead of fp32."""
 
     @property
@@ -50,7 +50,7 @@ class Sample(ABC):
     @property
     def type(self) -> TensorType:
         """Of its operand and its result."""
-        return tensor_type(QUANTISED if self.quantised else f32, self.shape)
+        return tensor_type(QUANTIZED if self.quantized else f32, self.shape)
 
     @property
     @abstractmethod
@@ -59,7 +59,7 @@ class Sample(ABC):
 
     def form(self, kernel: Kernel) -> Kernel:
         """A kernel on fp32 numbers, or the one that does the same on integers."""
-        return INTEGER_FORMS[kernel] if self.quantised else kernel
+        return INTEGER_FORMS[kernel] if self.quantized else kernel
 
     @abstractmethod
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
@@ -68,7 +68,7 @@ class Sample(ABC):
 
     def weights(self, shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
         """Random numbers; if they are quantised, with a scale for each index of dimension `axis`, or one for all."""
-        return random_integers(shape, axis, ctx) if self.quantised else random_constant(shape, ctx)
+        return random_integers(shape, axis, ctx) if self.quantized else random_constant(shape, ctx)
 
     def works(self) -> list[Work]:
         """What its nodes do, in a chain."""
@@ -91,7 +91,7 @@ def _works(sample: Sample) -> tuple[Work, ...]:
 
 
 @dataclass(frozen=True)
-class Convolution(Sample):
+class ConvolutionSample(Sample):
     """A convolution of as many output channels as input channels; of one tap, a product of matrices."""
 
     taps: tuple[int, int]
@@ -106,7 +106,7 @@ class Convolution(Sample):
 
 
 @dataclass(frozen=True)
-class Depthwise(Sample):
+class DepthwiseSample(Sample):
     """A depthwise convolution."""
 
     taps: tuple[int, int]
@@ -121,7 +121,7 @@ class Depthwise(Sample):
 
 
 @dataclass(frozen=True)
-class Phases(Sample):
+class PhasesSample(Sample):
     """Depthwise convolutions with strides, as many as there are phases, and their results joined.
 
     So the result is as large as the image, whose height and width are multiples of the strides.
@@ -167,7 +167,7 @@ class Phases(Sample):
 
 
 @dataclass(frozen=True)
-class Attention(Sample):
+class AttentionSample(Sample):
     """The two products of attention, without its softmax, of so many heads and `size` tokens."""
 
     heads: int
@@ -189,7 +189,7 @@ class Attention(Sample):
 
 
 @dataclass(frozen=True)
-class Addition(Sample):
+class AdditionSample(Sample):
     """A sum of two images."""
 
     @property
@@ -201,7 +201,7 @@ class Addition(Sample):
 
 
 @dataclass(frozen=True)
-class ByRow(Sample):
+class ByRowSample(Sample):
     """Products of each row, of `channels` numbers, by a number of its own."""
 
     @property
@@ -214,7 +214,7 @@ class ByRow(Sample):
 
 
 @dataclass(frozen=True)
-class Function(Sample):
+class FunctionSample(Sample):
     """A function of each number."""
 
     kind: Literal["sigmoid", "tanh", "gelu", "exp", "log"]
@@ -228,7 +228,7 @@ class Function(Sample):
 
 
 @dataclass(frozen=True)
-class Table(Sample):
+class TableSample(Sample):
     """A function of each 8-bit integer, looked up in 256 entries, and once more: those in a row would be one table."""
 
     @property
@@ -244,7 +244,7 @@ class Table(Sample):
 
 
 @dataclass(frozen=True)
-class Swap(Sample):
+class SwapSample(Sample):
     """The two halves of the channels, cut apart and joined the other way round."""
 
     @property
@@ -263,7 +263,7 @@ class Swap(Sample):
 
 
 @dataclass(frozen=True)
-class Transposition(Sample):
+class TranspositionSample(Sample):
     """The channels before the pixels, and those numbers as an image again; or the other way round, of `planes`."""
 
     planes: bool = False
@@ -283,7 +283,7 @@ class Transposition(Sample):
 
 
 @dataclass(frozen=True)
-class Conversion(Sample):
+class ConversionSample(Sample):
     """A conversion to 8-bit integers, and back.
 
     Reshapes stand between, since XNNPACK would make a table of conversions in a row.
@@ -295,14 +295,14 @@ class Conversion(Sample):
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         flat = (self.size**2, self.channels)
-        yield (there := conversion(value, tensor_type(QUANTISED, self.shape)))
+        yield (there := conversion(value, tensor_type(QUANTIZED, self.shape)))
         yield (moved := reshaped(there.results[0], flat))
         yield (back := conversion(moved.output, tensor_type(f32, flat)))
         yield reshaped(back.results[0], self.shape)
 
 
 @dataclass(frozen=True)
-class Softmax(Sample):
+class SoftmaxSample(Sample):
     """The softmax of rows of `channels` numbers."""
 
     @property
@@ -314,7 +314,7 @@ class Softmax(Sample):
 
 
 @dataclass(frozen=True)
-class Mean(Sample):
+class MeanSample(Sample):
     """The mean of each channel, and the image less that."""
 
     @property
@@ -330,7 +330,7 @@ class Mean(Sample):
 
 
 @dataclass(frozen=True)
-class Pooling(Sample):
+class PoolingSample(Sample):
     """A pooling over windows of 3x3."""
 
     pooled: Literal["max_pool", "average_pool"]
@@ -346,7 +346,7 @@ class Pooling(Sample):
 
 
 @dataclass(frozen=True)
-class Enlargement(Sample):
+class EnlargementSample(Sample):
     """An image of twice the height and width, and a quarter of it."""
 
     @property
@@ -423,8 +423,8 @@ def random_integers(shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.
     """Weights in 8 bits."""
     values = np.random.default_rng().integers(-127, 128, shape, np.int8)
     one = UniformType.per_tensor(i8, f32, WEIGHT_SCALE)
-    quantised = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
-    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantised, shape))
+    quantized = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
+    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantized, shape))
 
 
 def repeated(nodes: Sequence[Operation], before: SSAValue, value: SSAValue) -> list[Operation]:
@@ -457,14 +457,14 @@ def program(sample: Sample, count: int, shares_weights: bool = False) -> bytes:
         block.insert_ops_before(ops, subgraph.yield_op)
         return ops[-1].results[0]
 
-    if sample.quantised:
+    if sample.quantized:
         # Two conversions: XNNPACK would make a table of what is computed from one alone.
         value, given = add(conversion(value, sample.type)), add(conversion(given, sample.type))
     first, before = list(sample.nodes(value, given, ctx)), value
     value = add(*first)
     for _ in range(count - 1):
         value = add(*(repeated(first, before, value) if shares_weights else sample.nodes(value, given, ctx)))
-    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantised else value]
+    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantized else value]
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)

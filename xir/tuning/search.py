@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from xir.api import EdgeProgram, XnnpackPartitioner
-from xir.cost.choices import Choice, Choices, Layer, load_choices
+from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices
 from xir.cost.processors import processors
 from xir.dialects import xnnpack
 from xir.files import atomic_file
@@ -38,7 +38,7 @@ LEAST_GAIN = 0.01
 FEWEST_RUNS, SECONDS = 5, 1.0
 """Of a pair of files: as many runs of both as fit into the seconds, and at least so many."""
 
-RatioOf = Callable[[Mapping[Layer, Choice], Mapping[Layer, Choice]], float]
+RatioOf = Callable[[Mapping[ConvolutionLayer, MeasuredChoice], Mapping[ConvolutionLayer, MeasuredChoice]], float]
 """What a program takes with some choices, of what it takes with others, which come first."""
 
 
@@ -46,7 +46,7 @@ RatioOf = Callable[[Mapping[Layer, Choice], Mapping[Layer, Choice]], float]
 class Undecided:
     """A convolution with several forms that are predicted to take nearly the same."""
 
-    layer: Layer
+    layer: ConvolutionLayer
     predicted: Form
     """The one that is chosen without measuring."""
     rivals: tuple[Form, ...]
@@ -109,7 +109,7 @@ def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Und
     direct = program.to_backend(replace(partitioner, max_error=0.0, choices=""))
     cpus = processors(partitioner.cpu)
     profiles = cpus.of_program(weight_bytes(direct.module))
-    found: dict[Layer, Undecided] = {}
+    found: dict[ConvolutionLayer, Undecided] = {}
     for node in ops_in(direct.module, xnnpack.Conv2dOp):
         convolution = convolution_of(node)
         if convolution is None or not (forms := convolution.forms(partitioner.max_error)):
@@ -130,14 +130,14 @@ def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Und
 
 def search(
     open_ones: Sequence[Undecided],
-    known: Mapping[Layer, Choice],
+    known: Mapping[ConvolutionLayer, MeasuredChoice],
     ratio_of: RatioOf,
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
-) -> dict[Layer, Choice]:
+) -> dict[ConvolutionLayer, MeasuredChoice]:
     """The fastest form of each convolution, tried one after the other in the program with what was found so far."""
     end = clock() + seconds
-    found: dict[Layer, Choice] = {}
+    found: dict[ConvolutionLayer, MeasuredChoice] = {}
     for each in counted("Measuring forms of convolutions", open_ones):
         if clock() >= end:
             break
@@ -152,9 +152,9 @@ def search(
     return found
 
 
-def choice_of(form: Form) -> Choice:
+def choice_of(form: Form) -> MeasuredChoice:
     """A form as the file has it, not yet compared with another."""
-    return Choice((form.height, form.width), form.by_gemm, 1.0)
+    return MeasuredChoice((form.height, form.width), form.by_gemm, 1.0)
 
 
 @dataclass
@@ -167,16 +167,18 @@ class Trials:
     path: Path
     """Where the choices of a trial are written."""
     here: Choices
-    _last: tuple[Mapping[Layer, Choice], Method] | None = None
+    _last: tuple[Mapping[ConvolutionLayer, MeasuredChoice], Method] | None = None
     """The choices that others are compared with, and the program that they make."""
 
-    def ratio(self, before: Mapping[Layer, Choice], after: Mapping[Layer, Choice]) -> float:
+    def ratio(
+        self, before: Mapping[ConvolutionLayer, MeasuredChoice], after: Mapping[ConvolutionLayer, MeasuredChoice]
+    ) -> float:
         """The shortest time with `after`, of that with `before`, in turns."""
         if self._last is None or self._last[0] != before:
             self._last = before, self.compiled(before)
         return paired(self._last[1], self.compiled(after), self.inputs)
 
-    def compiled(self, layers: Mapping[Layer, Choice]) -> Method:
+    def compiled(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> Method:
         """The program by some choices, which has run twice."""
         self.path.write_text(replace(self.here, layers=layers).text(), encoding="utf-8")
         lowered = self.program.to_backend(replace(self.partitioner, choices=str(self.path)))

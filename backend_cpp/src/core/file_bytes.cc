@@ -12,6 +12,7 @@
 
 #include "core/failing_allocations.h"
 #include "core/guard.h"
+#include "core/round_up.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -32,8 +33,6 @@ class FileDescriptor {
  private:
   int fd_;
 };
-
-size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 

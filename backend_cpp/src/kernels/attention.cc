@@ -18,8 +18,6 @@
 namespace xir::kernels {
 namespace {
 
-bool IsShortFloat(DType dtype) { return IsFloating(dtype) && dtype != DType::kDouble; }
-
 bool AreContiguous(std::initializer_list<const Tensor*> tensors) {
   return std::all_of(tensors.begin(), tensors.end(),
                      [](const Tensor* tensor) { return tensor->is_contiguous(); });

@@ -126,6 +126,8 @@ inline bool IsFloating(DType dtype) {
   return dtype == DType::kFloat || dtype == DType::kDouble || dtype == DType::kHalf ||
          dtype == DType::kBFloat16;
 }
+// Those that kernels compute in float.
+inline bool IsShortFloat(DType dtype) { return IsFloating(dtype) && dtype != DType::kDouble; }
 // Whether kernels compute with elements of this dtype at all; others are only moved.
 bool IsNumeric(DType dtype);
 inline bool IsIntegral(DType dtype) { return IsNumeric(dtype) && !IsFloating(dtype); }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/file_bytes.h"
+#include "core/round_up.h"
 #include "kernels/parallel.h"
 #include "kernels/scratch.h"
 
@@ -31,8 +32,6 @@ const MicroKernel<T>& BestMicroKernel();
 // A panel of the left operand is to stay in the first-level cache, all of a block of the right one
 // in the second.
 inline constexpr int64_t kInnerBlock = 256, kRowBlock = 96, kColumnBlock = 768;
-
-inline int64_t RoundUp(int64_t count, int64_t width) { return (count + width - 1) / width * width; }
 
 // An operand is a number of lines that run along k: rows of the left one, columns of the right one.
 // It is called for panels:

@@ -38,8 +38,6 @@ void UnpackPairs(const void* bytes, int64_t count, float* to) {
   }
 }
 
-bool IsShortFloat(DType dtype) { return IsFloating(dtype) && dtype != DType::kDouble; }
-
 Status CheckTable(const Tensor& weight, const Tensor& scales, const Tensor* zero_points,
                   int64_t features, const Tensor& out) {
   if (!IsShortFloat(scales.dtype) || !IsShortFloat(out.dtype)) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "profile/debug_info.h"
-#include "verify/program_view.h"
+#include "program/description.h"
 #include "verify/work_budget.h"
 #include "xir/profile.h"
 
@@ -15,7 +15,7 @@ namespace xir {
 // linear in the file's size; what would be beyond that is unknown.
 class Origins {
  public:
-  Origins(const ProgramView& program, const PlanView& plan);
+  Origins(const ProgramDescription& program, const MethodDescription& method);
 
   std::vector<Origin> OfInstruction(size_t index);
   // By the handle of a node.
@@ -23,12 +23,12 @@ class Origins {
 
  private:
   DebugInfo debug_info_;
-  size_t plan_index_;
-  const program::ExecutionPlan* plan_;
+  const MethodDescription& method_;
   WorkBudget budget_;
 };
 
 // " at model.py:41" for an error in an instruction; "" where nothing is known.
-std::string PlaceOfInstruction(const ProgramView& program, const PlanView& plan, size_t index);
+std::string PlaceOfInstruction(const ProgramDescription& program, const MethodDescription& method,
+                               size_t index);
 
 }  // namespace xir

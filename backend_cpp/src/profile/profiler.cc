@@ -2,30 +2,8 @@
 
 #include <algorithm>
 
-#include "xir/dtype.h"
-
 namespace xir {
 namespace {
-
-using flatbuffers::uoffset_t;
-
-std::string OperatorName(const program::Operator& op) {
-  std::string name(View(op.name()));
-  if (!View(op.overload()).empty()) name += "." + op.overload()->str();
-  return name;
-}
-
-// The bytes of a constant among an instruction's arguments.
-uint64_t ConstantBytes(const program::EValue& value) {
-  const auto* tensor = value.val_as_Tensor();
-  if (tensor == nullptr || tensor->data_buffer_idx() == 0 || tensor->allocation_info() != nullptr) {
-    return 0;
-  }
-  uint64_t bytes = ElementSize(static_cast<DType>(tensor->scalar_type()));
-  if (tensor->sizes() == nullptr) return bytes;
-  for (const int32_t size : *tensor->sizes()) bytes *= static_cast<uint64_t>(size);
-  return bytes;
-}
 
 // Of one execution: that many events are more than anybody reads.
 constexpr uint64_t kMaxProfileBytes = uint64_t{64} << 20;
@@ -41,21 +19,17 @@ uint64_t BytesOf(const ProfileEvent& event) {
 
 }  // namespace
 
-Profiler::Profiler(const ProgramView& program, const PlanView& plan,
+Profiler::Profiler(const ProgramDescription& program, const MethodDescription& method,
                    const std::vector<std::vector<DelegateOperator>>& operators)
-    : plan_(plan) {
-  Origins origins(program, plan);
-  const auto* chains = plan.plan->chains();
-  const auto* instructions =
-      chains == nullptr || chains->size() == 0 ? nullptr : chains->Get(0)->instructions();
-  const size_t count = instructions == nullptr ? 0 : instructions->size();
+    : method_(method) {
+  Origins origins(program, method);
   std::vector<uint64_t> bytes_of_operators;
   for (size_t i = 0; i < operators.size(); ++i) {
     operators_.push_back(DescribeOperators(i, operators[i], &origins));
     uint64_t& bytes = bytes_of_operators.emplace_back(0);
     for (const ProfileEvent& each : operators_.back()) bytes += sizeof(uint64_t) + BytesOf(each);
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < method.instructions.size(); ++i) {
     Described& described = instructions_.emplace_back();
     described.event = DescribeInstruction(i, &origins);
     described.nbytes = sizeof(Call) + BytesOf(described.event);
@@ -68,22 +42,20 @@ Profiler::Profiler(const ProgramView& program, const PlanView& plan,
 ProfileEvent Profiler::DescribeInstruction(size_t index, Origins* origins) const {
   ProfileEvent event;
   event.instruction = index;
-  const program::ExecutionPlan& plan = *plan_.plan;
-  const program::Instruction& instruction =
-      *plan.chains()->Get(0)->instructions()->Get(static_cast<uoffset_t>(index));
-  if (const auto* call = instruction.instr_args_as_DelegateCall()) {
+  const MethodDescription::Instruction& instruction = method_.instructions[index];
+  if (const auto* call = std::get_if<MethodDescription::DelegateCall>(&instruction)) {
     event.kind = ProfileEvent::Kind::kDelegate;
-    event.delegate = static_cast<size_t>(call->delegate_index());
+    event.delegate = call->delegate;
     event.name = "delegate " + std::to_string(event.delegate);
     return event;
   }
-  const auto* call = instruction.instr_args_as_KernelCall();
+  const auto* call = std::get_if<MethodDescription::KernelCall>(&instruction);
   if (call == nullptr) return event;
-  event.name = OperatorName(*plan.operators()->Get(static_cast<uoffset_t>(call->op_index())));
+  event.name = method_.operators[call->op];
   event.origins = origins->OfInstruction(index);
-  if (call->args() == nullptr) return event;
-  for (const int32_t argument : *call->args()) {
-    event.constant_bytes += ConstantBytes(*plan.values()->Get(static_cast<uoffset_t>(argument)));
+  for (const size_t argument : call->args) {
+    const TensorDescription* tensor = method_.TensorAt(argument);
+    if (tensor != nullptr && tensor->IsConstant()) event.constant_bytes += tensor->nbytes;
   }
   return event;
 }
@@ -128,7 +100,7 @@ void Profiler::EndCall() { calls_.back().end = Now(); }
 Profile Profiler::End() {
   Profile profile;
   profile.duration = Now();
-  profile.method = std::string(View(plan_.plan->name()));
+  profile.method = method_.name;
   size_t count = calls_.size();
   for (const Call& call : calls_) count += call.operators.size();
   profile.events.reserve(count);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "profile/origins.h"
-#include "verify/program_view.h"
+#include "program/description.h"
 #include "xir/delegate.h"
 #include "xir/profile.h"
 #include "xir/status.h"
@@ -18,7 +18,7 @@ namespace xir {
 class Profiler {
  public:
   // `operators` are those that delegates run, by delegate.
-  Profiler(const ProgramView& program, const PlanView& plan,
+  Profiler(const ProgramDescription& program, const MethodDescription& method,
            const std::vector<std::vector<DelegateOperator>>& operators);
 
   void Begin();
@@ -55,7 +55,7 @@ class Profiler {
                                               const std::vector<DelegateOperator>& operators,
                                               Origins* origins) const;
 
-  const PlanView& plan_;
+  const MethodDescription& method_;
   std::vector<Described> instructions_;  // a delegate's with the bytes of its operators
   std::vector<std::vector<ProfileEvent>> operators_;  // by delegate, without times
   uint64_t nbytes_ = 0;                               // of the profile so far

@@ -77,17 +77,18 @@ PackedFileState Backends::packed_file() const {
 }
 
 Status PrepareDelegates(LoadedProgram* program, WorkBudget* budget) {
-  for (const PlanView& method : program->view.plans) {
+  for (const MethodDescription& method : program->description.methods) {
     std::vector<PreparedDelegate>& prepared = program->delegates.emplace_back();
-    for (const DelegateView& view : method.delegates) {
+    for (const DelegateDescription& from : method.delegates) {
       const size_t index = prepared.size();
       // A name may be long, so that it is copied for errors alone.
       const auto context = [&] {
-        return "method '" + method.plan->name()->str() + "': delegate " + std::to_string(index);
+        return "method '" + method.name + "': delegate " + std::to_string(index);
       };
-      auto backend = program->backends.Get(view.id, *program);
+      auto backend = program->backends.Get(from.id, *program);
       if (!backend.ok()) return std::move(backend).status().In(context());
-      auto plan = backend.value()->Prepare({index, view.bytes, view.specs, &program->view, budget});
+      auto plan =
+          backend.value()->Prepare({index, from.bytes, from.specs, &program->description, budget});
       if (!plan.ok()) return std::move(plan).status().In(context());
       prepared.push_back({backend.value(), std::move(plan).value()});
     }

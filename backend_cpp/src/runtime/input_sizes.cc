@@ -40,27 +40,19 @@ std::vector<std::vector<InputDim>> ReadInputs(Bytes data, size_t method, size_t 
   return inputs;
 }
 
-const program::Tensor* TensorOf(const program::ExecutionPlan& plan, int32_t value) {
-  return plan.values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor();
-}
-
 }  // namespace
 
-std::vector<std::vector<InputDim>> InputDimsOf(const ProgramView& program, const PlanView& view) {
-  const program::ExecutionPlan& plan = *view.plan;
+std::vector<std::vector<InputDim>> InputDimsOf(const ProgramDescription& program,
+                                               const MethodDescription& method) {
   std::vector<std::vector<InputDim>> inputs;
-  const size_t count = plan.inputs() == nullptr ? 0 : plan.inputs()->size();
-  if (const Bytes* data = program.Find(kKey)) {
-    inputs = ReadInputs(*data, static_cast<size_t>(&view - program.plans.data()), count);
-  }
+  const size_t count = method.inputs.size();
+  if (const Bytes* data = program.Find(kKey)) inputs = ReadInputs(*data, method.index, count);
   inputs.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    const program::Tensor* tensor = TensorOf(plan, plan.inputs()->Get(static_cast<uoffset_t>(i)));
-    const size_t rank =
-        tensor == nullptr || tensor->sizes() == nullptr ? 0 : tensor->sizes()->size();
+    const TensorDescription* tensor = method.TensorAt(method.inputs[i]);
+    const size_t rank = tensor == nullptr ? 0 : tensor->rank;
     if (inputs[i].size() == rank) continue;
-    const bool open =
-        tensor != nullptr && tensor->shape_dynamism() == program::TensorShapeDynamism::DynamicBound;
+    const bool open = tensor != nullptr && tensor->resizable;
     inputs[i].clear();
     for (size_t dim = 0; dim < rank; ++dim) {
       // No two are known to be equal.

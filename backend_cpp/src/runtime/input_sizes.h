@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "verify/program_view.h"
+#include "program/description.h"
 #include "xir/status.h"
 #include "xir/tensor.h"
 
@@ -19,7 +19,8 @@ struct InputDim {
 // By input of a method and by dimension. Where the file says nothing of an input, which xir's files
 // do only of inputs without open dimensions, and stock ExecuTorch's of all, each size of a
 // resizable tensor may be anything up to the bound.
-std::vector<std::vector<InputDim>> InputDimsOf(const ProgramView& program, const PlanView& view);
+std::vector<std::vector<InputDim>> InputDimsOf(const ProgramDescription& program,
+                                               const MethodDescription& method);
 
 // "[8 at most, 3]"
 std::string SizesToString(const Tensor& input, const std::vector<InputDim>& dims);

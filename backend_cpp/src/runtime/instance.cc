@@ -66,9 +66,8 @@ std::string DimOrderOf(const Tensor& tensor) {
 Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
     std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
     std::shared_ptr<ProgramState> state) {
-  XIR_ASSIGN_OR_RETURN(MethodMemory memory,
-                       MethodMemory::Create(program->view, *plan.view->plan, *state,
-                                            program->options.allocator.get()));
+  XIR_ASSIGN_OR_RETURN(MethodMemory memory, MethodMemory::Create(*plan.method, *state,
+                                                                 program->options.allocator.get()));
   std::unique_ptr<MethodInstance> instance(
       new MethodInstance(std::move(program), plan, state, std::move(memory)));
   instance->BindInputs();
@@ -79,15 +78,15 @@ Result<std::unique_ptr<MethodInstance>> MethodInstance::Create(
 }
 
 void MethodInstance::BindInputs() {
-  inputs_.reserve(plan_.inputs.size());
-  for (const size_t value : plan_.inputs) {
+  inputs_.reserve(plan_.method->inputs.size());
+  for (const size_t value : plan_.method->inputs) {
     Input& input = inputs_.emplace_back();
     input.value = value;
     if (const auto* tensor = memory_[value].get<Tensor>()) input.own = *tensor;
   }
 }
 
-std::vector<Value*> MethodInstance::Values(const std::vector<size_t>& indices) {
+std::vector<Value*> MethodInstance::Values(Span<const size_t> indices) {
   std::vector<Value*> values;
   values.reserve(indices.size());
   for (const size_t index : indices) values.push_back(&memory_[index]);
@@ -116,9 +115,7 @@ void MethodInstance::BindInstructions() {
   }
 }
 
-std::vector<std::string> MethodInstance::kernel_names() const {
-  return ReadMetadata(program_->view, *plan_.view).kernel_names;
-}
+std::vector<std::string> MethodInstance::kernel_names() const { return KernelNames(*plan_.method); }
 
 Result<MethodInstance::Input*> MethodInstance::TensorInput(size_t index) {
   XIR_RETURN_IF_ERROR(CheckIdle());
@@ -341,9 +338,10 @@ Status MethodInstance::RunKernel(KernelCall* call) {
   // The dtypes and layouts of a call never change, so the fallback takes it over for good. It is
   // looked up only now, because that may load torch.
   const KernelProvider& provider = program_->options.fallback;
-  Kernel fallback = provider ? provider(call->plan->name) : Kernel();
+  Kernel fallback = provider ? provider(std::string(call->plan->name)) : Kernel();
   if (!fallback) return status;
-  Log(LogLevel::kWarning, "the fallback runs '" + call->plan->name + "': " + status.message());
+  Log(LogLevel::kWarning,
+      "the fallback runs '" + std::string(call->plan->name) + "': " + status.message());
   call->portable = false;
   call->kernel = std::move(fallback);
   return call->kernel(context, call->args);
@@ -395,7 +393,7 @@ Status MethodInstance::CreateProfiler() {
     XIR_ASSIGN_OR_RETURN(std::vector<DelegateOperator> each, delegate->Operators());
     operators.push_back(std::move(each));
   }
-  profiler_ = std::make_unique<Profiler>(program_->view, *plan_.view, operators);
+  profiler_ = std::make_unique<Profiler>(program_->description, *plan_.method, operators);
   return {};
 }
 
@@ -506,10 +504,11 @@ Result<Method::Binding> MethodInstance::BindOutput(size_t index, void* data, siz
 Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nbytes) {
   const std::string context = "output " + std::to_string(index);
   XIR_RETURN_IF_ERROR(CheckIdle());
-  if (index >= plan_.outputs.size()) {
-    return Fail(Code::kInvalidArgument, context, " of ", plan_.outputs.size(), " does not exist");
+  if (index >= plan_.method->outputs.size()) {
+    return Fail(Code::kInvalidArgument, context, " of ", plan_.method->outputs.size(),
+                " does not exist");
   }
-  const size_t value = plan_.outputs[index];
+  const size_t value = plan_.method->outputs[index];
   auto* tensor = memory_[value].get<Tensor>();
   if (tensor == nullptr) {
     return Fail(Code::kInvalidArgument, context, " is a ", KindName(memory_[value]),
@@ -534,7 +533,7 @@ Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nb
   }
   const bool movable = MayMove(plan_, value);
   if (bound_.empty()) {
-    for (const size_t each : plan_.outputs) {
+    for (const size_t each : plan_.method->outputs) {
       const auto* own = memory_[each].get<Tensor>();
       bound_.emplace_back().own = own == nullptr ? Tensor() : *own;
     }
@@ -563,7 +562,7 @@ Result<Method::Binding> MethodInstance::Bind(size_t index, void* data, size_t nb
 Status MethodInstance::CopyBoundOutputs() {
   for (size_t i = 0; i < bound_.size(); ++i) {
     if (!bound_[i].is_copied) continue;
-    const Tensor& tensor = *memory_[plan_.outputs[i]].get<Tensor>();
+    const Tensor& tensor = *memory_[plan_.method->outputs[i]].get<Tensor>();
     const size_t nbytes = tensor.nbytes();
     if (nbytes > bound_[i].bound_size || (nbytes > 0 && tensor.data == nullptr)) {
       return Fail(Code::kInvalidArgument, "output ", i, " of shape ", tensor.shape.ToString(),
@@ -597,8 +596,8 @@ std::string MethodInstance::NameOf(const Instruction& instruction, size_t index)
   if (std::holds_alternative<DelegateCall>(instruction)) return name + " (delegate)";
   const auto* call = std::get_if<KernelCall>(&instruction);
   if (call == nullptr) return name;
-  return name + " ('" + call->plan->name + "')" +
-         PlaceOfInstruction(program_->view, *plan_.view, index);
+  return name + " ('" + std::string(call->plan->name) + "')" +
+         PlaceOfInstruction(program_->description, *plan_.method, index);
 }
 
 Status MethodInstance::Run(size_t index, size_t* next) {

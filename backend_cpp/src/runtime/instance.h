@@ -27,11 +27,11 @@ class MethodInstance final : public Method {
       std::shared_ptr<const LoadedProgram> program, const MethodPlan& plan,
       std::shared_ptr<ProgramState> state);
 
-  const std::string& name() const override { return plan_.name; }
-  size_t num_inputs() const override { return plan_.inputs.size(); }
-  size_t num_outputs() const override { return plan_.outputs.size(); }
-  const Value& input(size_t index) const override { return memory_[plan_.inputs[index]]; }
-  const Value& output(size_t index) const override { return memory_[plan_.outputs[index]]; }
+  const std::string& name() const override { return plan_.method->name; }
+  size_t num_inputs() const override { return plan_.method->inputs.size(); }
+  size_t num_outputs() const override { return plan_.method->outputs.size(); }
+  const Value& input(size_t index) const override { return memory_[plan_.method->inputs[index]]; }
+  const Value& output(size_t index) const override { return memory_[plan_.method->outputs[index]]; }
   const std::shared_ptr<State>& state() const override { return state_; }
   size_t num_delegates() const override { return delegates_.size(); }
   std::vector<std::string> kernel_names() const override;
@@ -94,7 +94,7 @@ class MethodInstance final : public Method {
         memory_(std::move(memory)) {}
   void BindInputs();
   void BindInstructions();
-  std::vector<Value*> Values(const std::vector<size_t>& indices);
+  std::vector<Value*> Values(Span<const size_t> indices);
   Result<const Value*> ScalarInput(size_t index, std::string_view kind) const;
   // Input `index`, which is a tensor.
   Result<Input*> TensorInput(size_t index);

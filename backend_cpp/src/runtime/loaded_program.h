@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "program/description.h"
 #include "runtime/delegates.h"
 #include "runtime/plan.h"
-#include "verify/program_view.h"
 #include "xir/program.h"
 
 namespace xir {
@@ -27,14 +27,14 @@ struct LoadedProgram {
   std::vector<FileBytes> data;  // of .ptd files
   LoadOptions options;
   std::shared_ptr<ThreadPool> pool;
-  ProgramView view;
+  ProgramDescription description;
   Backends backends;
   std::vector<std::vector<PreparedDelegate>> delegates;  // by method and index
   std::unique_ptr<Slot[]> slots;                         // by method
   // What the states of kernels may yet take, all methods' together.
   mutable std::atomic<uint64_t> state_bytes_left{0};
 
-  // The index of a method in view.plans; the error names the methods that there are.
+  // The index of a method in description.methods; the error names the methods that there are.
   Result<size_t> FindMethod(std::string_view name) const;
   Result<const MethodPlan*> PlanOf(size_t method) const;
   // Fails if one of the files that are mapped has become shorter.

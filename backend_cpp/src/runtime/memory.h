@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "program/description.h"
 #include "runtime/state.h"
-#include "verify/program_view.h"
 #include "xir/status.h"
 #include "xir/value.h"
 
@@ -15,9 +15,9 @@ namespace xir {
 class MethodMemory {
  public:
   // Without arenas: the values as the file declares them.
-  static MethodMemory Declare(const ProgramView& program, const program::ExecutionPlan& plan);
-  static Result<MethodMemory> Create(const ProgramView& program, const program::ExecutionPlan& plan,
-                                     const ProgramState& state, Allocator* allocator);
+  static MethodMemory Declare(const MethodDescription& method);
+  static Result<MethodMemory> Create(const MethodDescription& method, const ProgramState& state,
+                                     Allocator* allocator);
 
   size_t size() const { return size_; }
   // Whether some of these bytes are in one of the arenas.
@@ -26,10 +26,11 @@ class MethodMemory {
   const Value& operator[](size_t index) const { return values_[index]; }
 
  private:
+  struct ValueMaker;
+
   MethodMemory() = default;
-  void MakeValues(const ProgramView& program, const program::ExecutionPlan& plan);
-  Tensor MakeTensor(const ProgramView& program, const program::Tensor& tensor);
-  void MakeValue(const ProgramView& program, const program::EValue& from, Value* to);
+  void MakeValues(const MethodDescription& method);
+  Tensor MakeTensor(const TensorDescription& from) const;
 
   std::vector<AlignedBuffer> own_;
   struct Arena {

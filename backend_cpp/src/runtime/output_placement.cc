@@ -8,12 +8,6 @@
 namespace xir {
 namespace {
 
-using flatbuffers::uoffset_t;
-
-bool KeepsContent(const MethodPlan& plan, size_t value) {
-  return IsBuffer(*plan.view->plan->values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor());
-}
-
 bool Contains(const std::vector<size_t>& values, size_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -42,13 +36,14 @@ std::optional<Access> AccessOf(const MethodPlan::Instruction& instruction) {
 }  // namespace
 
 bool MayMove(const MethodPlan& plan, size_t value) {
-  const std::optional<Place> place = PlaceOf(*plan.view->plan, value);
-  if (!place.has_value() || KeepsContent(plan, value) || Contains(plan.inputs, value) ||
-      std::count(plan.outputs.begin(), plan.outputs.end(), value) != 1) {
+  const MethodDescription& method = *plan.method;
+  const std::optional<Place> place = PlaceOf(method, value);
+  if (!place.has_value() || method.TensorAt(value)->IsBuffer() || Contains(method.inputs, value) ||
+      std::count(method.outputs.begin(), method.outputs.end(), value) != 1) {
     return false;
   }
-  for (const size_t output : plan.outputs) {
-    const auto other = output == value ? std::nullopt : PlaceOf(*plan.view->plan, output);
+  for (const size_t output : method.outputs) {
+    const auto other = output == value ? std::nullopt : PlaceOf(method, output);
     if (other.has_value() && other->Overlaps(*place)) return false;
   }
   bool written = false;
@@ -58,7 +53,7 @@ bool MayMove(const MethodPlan& plan, size_t value) {
     // Whatever shares the bytes may be read up to the instruction that writes the output.
     for (const size_t other : access->all) {
       if (!written || other == value) continue;
-      const auto shared = PlaceOf(*plan.view->plan, other);
+      const auto shared = PlaceOf(method, other);
       if (shared.has_value() && shared->Overlaps(*place)) return false;
     }
     if (Contains(access->written, value)) {

@@ -3,23 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "xir/dtype.h"
-
 namespace xir {
 
-using flatbuffers::uoffset_t;
-
-std::optional<Place> PlaceOf(const program::ExecutionPlan& plan, size_t value) {
-  const auto* tensor = plan.values()->Get(static_cast<uoffset_t>(value))->val_as_Tensor();
-  if (tensor == nullptr || tensor->allocation_info() == nullptr) return std::nullopt;
-  uint64_t nbytes = ElementSize(static_cast<DType>(tensor->scalar_type()));
-  for (uoffset_t i = 0; tensor->sizes() != nullptr && i < tensor->sizes()->size(); ++i) {
-    nbytes *= static_cast<uint64_t>(tensor->sizes()->Get(i));
-  }
-  const auto& where = *tensor->allocation_info();
-  const uint64_t begin =
-      static_cast<uint64_t>(where.memory_offset_high()) << 32 | where.memory_offset_low();
-  return Place{where.memory_id(), begin, begin + nbytes};
+std::optional<Place> PlaceOf(const MethodDescription& method, size_t value) {
+  const TensorDescription* tensor = method.TensorAt(value);
+  return tensor == nullptr ? std::nullopt : tensor->place;
 }
 
 std::optional<std::pair<size_t, size_t>> FindOverlap(std::vector<PlacedValue> values) {

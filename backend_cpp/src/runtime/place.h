@@ -6,22 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "verify/program_view.h"
+#include "program/description.h"
 
 namespace xir {
 
-// The bytes of an arena that a value takes at its largest shape.
-struct Place {
-  uint32_t arena = 0;
-  uint64_t begin = 0, end = 0;
-
-  bool Overlaps(const Place& other) const {
-    return arena == other.arena && begin < other.end && other.begin < end;
-  }
-};
-
-// Empty for a value that is no tensor or has no place in an arena. `plan` is verified.
-std::optional<Place> PlaceOf(const program::ExecutionPlan& plan, size_t value);
+// Empty for a value that is no tensor or has no place in an arena.
+std::optional<Place> PlaceOf(const MethodDescription& method, size_t value);
 
 struct PlacedValue {
   Place place;

@@ -16,78 +16,50 @@
 namespace xir {
 namespace {
 
-using flatbuffers::uoffset_t;
-
-static_assert(sizeof(MethodPlan::Instruction) + sizeof(ProfileEvent) <= WorkBudget::kInstruction);
-static_assert(sizeof(BufferPlace) <= WorkBudget::kBuffer);
-
-// "aten::add.out"
-std::string OperatorName(const program::Operator& op) {
-  std::string name = op.name()->str();
-  if (!View(op.overload()).empty()) name += "." + op.overload()->str();
-  return name;
-}
-
-std::vector<size_t> ToIndices(const flatbuffers::Vector<int32_t>* from) {
-  if (from == nullptr) return {};
-  return std::vector<size_t>(from->begin(), from->end());
-}
+static_assert(2 * sizeof(MethodDescription::Instruction) + sizeof(std::optional<Frame>) +
+                  sizeof(MethodPlan::Instruction) + sizeof(ProfileEvent) <=
+              WorkBudget::kInstruction);
 
 // Names in the order of their first occurrence, each once.
 class NameList {
  public:
-  void Add(std::string name) {
-    if (known_.insert(name).second) names_.push_back(std::move(name));
+  void Add(std::string_view name) {
+    if (known_.insert(name).second) names_.emplace_back(name);
   }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<std::string> names_;
-  std::unordered_set<std::string> known_;
+  std::unordered_set<std::string_view> known_;  // of the description
 };
-
-const flatbuffers::Vector<flatbuffers::Offset<program::Instruction>>* InstructionsOf(
-    const program::ExecutionPlan& plan) {
-  if (plan.chains() == nullptr || plan.chains()->size() == 0) return nullptr;
-  return plan.chains()->Get(0)->instructions();
-}
 
 // Binds calls to kernels on values that have no memory.
 class Binder {
  public:
-  Binder(MethodMemory declared, const program::ExecutionPlan& plan,
-         const std::vector<PreparedDelegate>& delegates, const LoadOptions& options,
-         std::atomic<uint64_t>* state_bytes_left)
-      : values_(std::move(declared)),
-        plan_(plan),
+  Binder(const MethodDescription& method, const std::vector<PreparedDelegate>& delegates,
+         const LoadOptions& options, std::atomic<uint64_t>* state_bytes_left)
+      : values_(MethodMemory::Declare(method)),
+        method_(method),
         delegates_(delegates),
         options_(options),
         state_bytes_left_(*state_bytes_left),
-        changes_(plan.values() == nullptr ? 0 : plan.values()->size()) {}
+        changes_(method.values.size()) {}
 
-  Result<MethodPlan::Instruction> Bind(const program::Instruction& from) {
-    using program::InstructionArguments;
-    switch (from.instr_args_type()) {
-      case InstructionArguments::KernelCall:
-        return BindKernel(*from.instr_args_as_KernelCall());
-      case InstructionArguments::DelegateCall:
-        return BindDelegate(*from.instr_args_as_DelegateCall());
-      case InstructionArguments::MoveCall: {
-        const auto& from_move = *from.instr_args_as_MoveCall();
-        const MethodPlan::Move move{static_cast<size_t>(from_move.move_from()),
-                                    static_cast<size_t>(from_move.move_to())};
-        changes_[move.to] = true;
-        return MethodPlan::Instruction(move);
-      }
-      case InstructionArguments::JumpFalseCall: {
-        const auto& jump = *from.instr_args_as_JumpFalseCall();
-        return MethodPlan::Instruction(
-            MethodPlan::JumpFalse{static_cast<size_t>(jump.cond_value_index()),
-                                  static_cast<size_t>(jump.destination_instruction())});
-      }
-      default:
-        return MethodPlan::Instruction(MethodPlan::Free{});
+  Result<MethodPlan::Instruction> Bind(const MethodDescription::Instruction& from) {
+    if (const auto* call = std::get_if<MethodDescription::KernelCall>(&from)) {
+      return BindKernel(*call);
     }
+    if (const auto* call = std::get_if<MethodDescription::DelegateCall>(&from)) {
+      return BindDelegate(*call);
+    }
+    if (const auto* move = std::get_if<MethodDescription::Move>(&from)) {
+      changes_[move->to] = true;
+      return MethodPlan::Instruction(*move);
+    }
+    if (const auto* jump = std::get_if<MethodDescription::JumpFalse>(&from)) {
+      return MethodPlan::Instruction(*jump);
+    }
+    return MethodPlan::Instruction(MethodPlan::Free{});
   }
 
   // Makes the state of a call, once all instructions are bound: what it is made of may not change.
@@ -97,7 +69,7 @@ class Binder {
     const std::optional<RegisteredKernel> kernel = FindKernel(call->name);
     if (!kernel.has_value() || !kernel->prepare) return {};
     auto state = kernel->prepare(Values(call->args));
-    if (!state.ok()) return std::move(state).status().In("operator '" + call->name + "'");
+    if (!state.ok()) return std::move(state).status().In(Context(*call));
     call->state = std::move(state).value();
     const uint64_t taken = call->state == nullptr ? 0 : call->state->nbytes();
     uint64_t left = state_bytes_left_.load();
@@ -119,15 +91,19 @@ class Binder {
   }
 
  private:
-  Result<MethodPlan::Instruction> BindKernel(const program::KernelCall& from) {
+  static std::string Context(const MethodPlan::KernelCall& call) {
+    return "operator '" + std::string(call.name) + "'";
+  }
+
+  Result<MethodPlan::Instruction> BindKernel(const MethodDescription::KernelCall& from) {
     MethodPlan::KernelCall call;
-    call.name = OperatorName(*plan_.operators()->Get(static_cast<uoffset_t>(from.op_index())));
-    call.args = ToIndices(from.args());
+    call.name = method_.operators[from.op];
+    call.args = from.args;
     std::vector<Value*> args = Values(call.args);
     call.tensors = TensorsAmong(args);
     const std::optional<RegisteredKernel> kernel = FindKernel(call.name);
     if (!kernel.has_value()) {
-      if (options_.fallback) call.kernel = options_.fallback(call.name);
+      if (options_.fallback) call.kernel = options_.fallback(std::string(call.name));
       if (!call.kernel) missing_.Add(call.name);
       // Results come last; how many there are, only the fallback knows.
       for (size_t i = call.args.size(); i-- > 0 && IsNumber(call.args[i]);) {
@@ -136,7 +112,7 @@ class Binder {
       return MethodPlan::Instruction(std::move(call));
     }
     auto written = kernel->bind(args);
-    if (!written.ok()) return std::move(written).status().In("operator '" + call.name + "'");
+    if (!written.ok()) return std::move(written).status().In(Context(call));
     for (const size_t value : Indices(written.value())) {
       changes_[value] = true;
       if (values_[value].get<Tensor>() != nullptr) call.written.push_back(value);
@@ -146,10 +122,10 @@ class Binder {
     return MethodPlan::Instruction(std::move(call));
   }
 
-  Result<MethodPlan::Instruction> BindDelegate(const program::DelegateCall& from) {
+  Result<MethodPlan::Instruction> BindDelegate(const MethodDescription::DelegateCall& from) {
     MethodPlan::DelegateCall call;
-    call.delegate = static_cast<size_t>(from.delegate_index());
-    call.args = ToIndices(from.args());
+    call.delegate = from.delegate;
+    call.args = from.args;
     std::vector<Value*> args = Values(call.args);
     call.tensors = TensorsAmong(args);
     auto written = delegates_[call.delegate].plan->Bind(args);
@@ -172,7 +148,7 @@ class Binder {
     std::vector<PlacedValue> placed;
     const auto add = [&](const std::vector<size_t>& values, bool written) {
       for (const size_t value : values) {
-        if (const auto place = PlaceOf(plan_, value)) placed.push_back({*place, value, written});
+        if (const auto place = PlaceOf(method_, value)) placed.push_back({*place, value, written});
       }
     };
     add(read, false);
@@ -183,7 +159,7 @@ class Binder {
                 ", of which it writes at least one, have memory in common");
   }
 
-  std::vector<Value*> Values(const std::vector<size_t>& indices) {
+  std::vector<Value*> Values(Span<const size_t> indices) {
     std::vector<Value*> values;
     for (const size_t index : indices) values.push_back(&values_[index]);
     return values;
@@ -232,7 +208,7 @@ class Binder {
   size_t IndexOf(const Value* value) const { return static_cast<size_t>(value - &values_[0]); }
 
   MethodMemory values_;
-  const program::ExecutionPlan& plan_;
+  const MethodDescription& method_;
   const std::vector<PreparedDelegate>& delegates_;
   const LoadOptions& options_;
   // Many calls may name one constant, so the file's size does not bound what they make of it.
@@ -277,33 +253,26 @@ std::vector<bool> MayChange(const MethodPlan& plan, size_t num_values) {
 bool MethodPlan::IsOutput(size_t value) const { return output_values.count(value) != 0; }
 
 Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method) {
-  const PlanView& view = program.view.plans[method];
+  const MethodDescription& described = program.description.methods[method];
   auto plan = std::make_unique<MethodPlan>();
-  plan->view = &view;
-  plan->name = view.plan->name()->str();
-  plan->inputs = ToIndices(view.plan->inputs());
-  plan->outputs = ToIndices(view.plan->outputs());
-  plan->output_values.insert(plan->outputs.begin(), plan->outputs.end());
-  plan->input_dims = InputDimsOf(program.view, view);
+  plan->method = &described;
+  plan->output_values.insert(described.outputs.begin(), described.outputs.end());
+  plan->input_dims = InputDimsOf(program.description, described);
   plan->delegates = &program.delegates[method];
-  Binder binder(MethodMemory::Declare(program.view, *view.plan), *view.plan, *plan->delegates,
-                program.options, &program.state_bytes_left);
-  if (const auto* instructions = InstructionsOf(*view.plan)) {
-    plan->instructions.reserve(instructions->size());
-    for (const program::Instruction* from : *instructions) {
-      auto instruction = binder.Bind(*from);
-      if (!instruction.ok()) {
-        return std::move(instruction)
-            .status()
-            .In("instruction " + std::to_string(plan->instructions.size()));
-      }
-      plan->instructions.push_back(std::move(instruction).value());
+  Binder binder(described, *plan->delegates, program.options, &program.state_bytes_left);
+  plan->instructions.reserve(described.instructions.size());
+  for (const MethodDescription::Instruction& from : described.instructions) {
+    auto instruction = binder.Bind(from);
+    if (!instruction.ok()) {
+      return std::move(instruction)
+          .status()
+          .In("instruction " + std::to_string(plan->instructions.size()));
     }
+    plan->instructions.push_back(std::move(instruction).value());
   }
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
-  const auto changes =
-      MayChange(*plan, view.plan->values() == nullptr ? 0 : view.plan->values()->size());
-  for (const size_t input : plan->inputs) plan->changes_input.push_back(changes[input]);
+  const auto changes = MayChange(*plan, described.values.size());
+  for (const size_t input : described.inputs) plan->changes_input.push_back(changes[input]);
   for (size_t i = 0; i < plan->instructions.size(); ++i) {
     XIR_RETURN_IF_ERROR(
         binder.Prepare(&plan->instructions[i]).In("instruction " + std::to_string(i)));
@@ -311,13 +280,13 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   return std::unique_ptr<const MethodPlan>(std::move(plan));
 }
 
-MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
-  const MethodMemory values = MethodMemory::Declare(program, *view.plan);
+MethodMetadata ReadMetadata(const ProgramDescription& program, const MethodDescription& method) {
+  const MethodMemory values = MethodMemory::Declare(method);
   MethodMetadata metadata;
-  metadata.name = view.plan->name()->str();
-  const std::vector<std::vector<InputDim>> dims = InputDimsOf(program, view);
+  metadata.name = method.name;
+  const std::vector<std::vector<InputDim>> dims = InputDimsOf(program, method);
   metadata.inputs.reserve(dims.size());
-  for (const size_t index : ToIndices(view.plan->inputs())) {
+  for (const size_t index : method.inputs) {
     ValueInfo info = InfoOf(values[index]);
     const std::vector<InputDim>& own = dims[metadata.inputs.size()];
     for (size_t i = 0; info.dynamic && i < info.shape.rank; ++i) {
@@ -325,28 +294,22 @@ MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view) {
     }
     metadata.inputs.push_back(std::move(info));
   }
-  const std::vector<size_t> outputs = ToIndices(view.plan->outputs());
-  metadata.outputs.reserve(outputs.size());
-  for (const size_t index : outputs) {
-    metadata.outputs.push_back(InfoOf(values[index]));
-  }
-  for (BufferPlace& buffer : BuffersOf(program, *view.plan)) {
-    if (!buffer.name.empty()) metadata.buffers.push_back(std::move(buffer.info));
-  }
-  metadata.num_delegates = view.delegates.size();
-  if (const auto* sizes = view.plan->non_const_buffer_sizes()) {
-    for (const int64_t size : *sizes) metadata.arena_bytes += static_cast<uint64_t>(size);
-  }
-  const auto* instructions = InstructionsOf(*view.plan);
-  if (instructions == nullptr) return metadata;
-  NameList names;
-  for (const program::Instruction* instruction : *instructions) {
-    const auto* call = instruction->instr_args_as_KernelCall();
-    if (call == nullptr) continue;
-    names.Add(OperatorName(*view.plan->operators()->Get(static_cast<uoffset_t>(call->op_index()))));
-  }
-  metadata.kernel_names = names.names();
+  metadata.outputs.reserve(method.outputs.size());
+  for (const size_t index : method.outputs) metadata.outputs.push_back(InfoOf(values[index]));
+  metadata.buffers = NamedBuffers(method);
+  metadata.num_delegates = method.delegates.size();
+  for (const uint64_t size : method.arena_sizes) metadata.arena_bytes += size;
+  metadata.kernel_names = KernelNames(method);
   return metadata;
+}
+
+std::vector<std::string> KernelNames(const MethodDescription& method) {
+  NameList names;
+  for (const MethodDescription::Instruction& instruction : method.instructions) {
+    const auto* call = std::get_if<MethodDescription::KernelCall>(&instruction);
+    if (call != nullptr) names.Add(method.operators[call->op]);
+  }
+  return names.names();
 }
 
 }  // namespace xir

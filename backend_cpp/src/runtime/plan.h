@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/file_bytes.h"
+#include "program/description.h"
 #include "runtime/delegates.h"
 #include "runtime/input_sizes.h"
 #include "runtime/memory.h"
-#include "verify/program_view.h"
 #include "xir/kernel_registry.h"
 #include "xir/program.h"
 
@@ -20,35 +20,26 @@ namespace xir {
 // delegates. Immutable; values are referred to by index.
 struct MethodPlan {
   struct KernelCall {
-    std::string name;       // of the operator
+    std::string_view name;  // of the operator
     Kernel kernel;          // the application's, the portable one, or else the fallback
     bool portable = false;  // a fallback may replace the kernel
     std::shared_ptr<const KernelState> state;
-    std::vector<size_t> args;
+    Span<const size_t> args;
     std::vector<size_t> tensors;  // among the arguments and in their lists
     std::vector<size_t> written;  // those that the kernel writes; empty for a fallback
   };
   struct DelegateCall {
     size_t delegate = 0;
-    std::vector<size_t> args;
+    Span<const size_t> args;
     std::vector<size_t> tensors;
     std::vector<size_t> written;
   };
-  struct Move {
-    size_t from = 0;
-    size_t to = 0;
-  };
-  struct JumpFalse {
-    size_t condition = 0;
-    size_t destination = 0;
-  };
-  struct Free {};  // memory is planned ahead: there is nothing to free
+  using Move = MethodDescription::Move;
+  using JumpFalse = MethodDescription::JumpFalse;
+  using Free = MethodDescription::Free;
   using Instruction = std::variant<KernelCall, DelegateCall, Move, JumpFalse, Free>;
 
-  const PlanView* view = nullptr;
-  std::string name;
-  std::vector<size_t> inputs;
-  std::vector<size_t> outputs;
+  const MethodDescription* method = nullptr;
   std::unordered_set<size_t> output_values;  // each once
   std::vector<std::vector<InputDim>> input_dims;
   // By input, whether an instruction may write to the memory that the caller lends.
@@ -66,6 +57,9 @@ struct LoadedProgram;
 Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program, size_t method);
 
 // What the file says about a method, without binding or packing anything.
-MethodMetadata ReadMetadata(const ProgramView& program, const PlanView& view);
+MethodMetadata ReadMetadata(const ProgramDescription& program, const MethodDescription& method);
+
+// The names of the operators that run as kernels, each once, in the order of their first calls.
+std::vector<std::string> KernelNames(const MethodDescription& method);
 
 }  // namespace xir

@@ -5,11 +5,10 @@
 
 #include "core/guard.h"
 #include "core/memory_limit.h"
-#include "runtime/check_text.h"
+#include "program/decode.h"
 #include "runtime/instance.h"
 #include "runtime/loaded_program.h"
 #include "runtime/state.h"
-#include "verify/verify.h"
 
 namespace xir {
 namespace {
@@ -52,11 +51,10 @@ Result<std::shared_ptr<const LoadedProgram>> LoadFiles(FileBytes file, LoadOptio
   }
   loaded->state_bytes_left = StateBytes(total_size);
   WorkBudget budget(total_size);
-  XIR_ASSIGN_OR_RETURN(loaded->view, VerifyProgram(loaded->file.bytes(), data,
-                                                   {loaded->options.max_memory}, &budget));
-  XIR_RETURN_IF_ERROR(CheckText(loaded->view, &budget));
+  XIR_ASSIGN_OR_RETURN(loaded->description, DecodeProgram(loaded->file.bytes(), data,
+                                                          {loaded->options.max_memory}, &budget));
   XIR_RETURN_IF_ERROR(PrepareDelegates(loaded.get(), &budget));
-  loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->view.plans.size());
+  loaded->slots = std::make_unique<LoadedProgram::Slot[]>(loaded->description.methods.size());
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }
 
@@ -90,7 +88,7 @@ Program::~Program() = default;
 
 std::vector<std::string> Program::method_names() const {
   std::vector<std::string> names;
-  for (const PlanView& plan : loaded_->view.plans) names.push_back(plan.plan->name()->str());
+  for (const MethodDescription& each : loaded_->description.methods) names.push_back(each.name);
   return names;
 }
 
@@ -99,7 +97,7 @@ size_t Program::threads() const { return loaded_->pool->num_threads(); }
 Result<MethodMetadata> Program::method_metadata(std::string_view name) const {
   return Guarded([&]() -> Result<MethodMetadata> {
     XIR_ASSIGN_OR_RETURN(const size_t method, loaded_->FindMethod(name));
-    return ReadMetadata(loaded_->view, loaded_->view.plans[method]);
+    return ReadMetadata(loaded_->description, loaded_->description.methods[method]);
   });
 }
 
@@ -116,7 +114,7 @@ Result<std::unique_ptr<Method>> Program::LoadMethod(std::string_view name) const
 
 Result<std::shared_ptr<State>> Program::NewState() const {
   return Guarded([&]() -> Result<std::shared_ptr<State>> {
-    std::vector<size_t> methods(loaded_->view.plans.size());
+    std::vector<size_t> methods(loaded_->description.methods.size());
     std::iota(methods.begin(), methods.end(), size_t{0});
     XIR_ASSIGN_OR_RETURN(std::shared_ptr<State> state, ProgramState::Create(loaded_, methods));
     return state;
@@ -154,12 +152,12 @@ PackedFileState Program::packed_file() const { return loaded_->backends.packed_f
 
 Result<size_t> LoadedProgram::FindMethod(std::string_view name) const {
   XIR_RETURN_IF_ERROR(CheckFiles());
-  for (size_t i = 0; i < view.plans.size(); ++i) {
-    if (View(view.plans[i].plan->name()) == name) return i;
+  for (const MethodDescription& method : description.methods) {
+    if (method.name == name) return method.index;
   }
   std::string known;
-  for (const PlanView& plan : view.plans) {
-    known += (known.empty() ? "" : ", ") + plan.plan->name()->str();
+  for (const MethodDescription& method : description.methods) {
+    known += (known.empty() ? "" : ", ") + method.name;
   }
   return Fail(Code::kNotFound, "the program has no method '", name, "'; it has: ", known);
 }

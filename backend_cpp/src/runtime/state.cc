@@ -13,66 +13,62 @@
 namespace xir {
 namespace {
 
-using flatbuffers::uoffset_t;
+static_assert(sizeof(BufferInfo) <= WorkBudget::kBuffer);
 
-uint64_t OffsetOf(const program::AllocationDetails& place) {
-  return static_cast<uint64_t>(place.memory_offset_high()) << 32 | place.memory_offset_low();
-}
-
-BufferInfo InfoOf(const program::Tensor& tensor) {
+BufferInfo InfoOf(const TensorDescription& tensor) {
   BufferInfo info;
-  info.name = BufferName(tensor);
-  info.dtype = static_cast<DType>(tensor.scalar_type());
-  info.nbytes = ElementSize(info.dtype);
-  info.shape.rank = tensor.sizes() == nullptr ? 0 : tensor.sizes()->size();
-  for (uoffset_t i = 0; i < info.shape.rank; ++i) {
-    info.shape[i] = tensor.sizes()->Get(i);
-    info.nbytes *= static_cast<size_t>(tensor.sizes()->Get(i));
-    info.dim_order.push_back(tensor.dim_order()->Get(i));
-  }
+  info.name = tensor.name;
+  info.dtype = tensor.dtype;
+  info.nbytes = static_cast<size_t>(tensor.nbytes);
+  info.shape = tensor.bound();
+  info.dim_order.assign(tensor.dim_order.begin(), tensor.dim_order.begin() + tensor.rank);
   return info;
 }
 
-bool SameBuffer(const BufferPlace& a, const BufferPlace& b) {
-  return a.info.dtype == b.info.dtype && a.info.shape == b.info.shape &&
-         a.info.dim_order == b.info.dim_order && a.arena == b.arena && a.offset == b.offset;
+bool SameBuffer(const TensorDescription& a, const TensorDescription& b) {
+  return a.dtype == b.dtype && a.rank == b.rank && a.sizes == b.sizes &&
+         a.dim_order == b.dim_order && a.place->arena == b.place->arena &&
+         a.place->begin == b.place->begin;
 }
 
-// What a tensor with a place in an arena takes there; it need not be a buffer.
-BufferPlace PlaceOf(const ProgramView& program, const program::Tensor& tensor) {
-  const program::AllocationDetails& place = *tensor.allocation_info();
-  return {BufferName(tensor), InfoOf(tensor), place.memory_id(), OffsetOf(place),
-          ContentOf(program, tensor)};
-}
-
+// Every tensor with a place in an arena; it need not be a buffer.
 template <typename Visit>
-void ForEachPlanned(const program::ExecutionPlan& plan, const Visit& visit) {
-  if (plan.values() == nullptr) return;
-  for (const program::EValue* value : *plan.values()) {
-    const program::Tensor* tensor = value->val_as_Tensor();
-    if (tensor != nullptr && tensor->allocation_info() != nullptr) visit(*tensor);
+void ForEachPlanned(const MethodDescription& method, const Visit& visit) {
+  for (const ValueDescription& value : method.values) {
+    const TensorDescription* tensor = value.tensor();
+    if (tensor != nullptr && tensor->place.has_value()) visit(*tensor);
   }
+}
+
+std::vector<const TensorDescription*> BuffersOf(const MethodDescription& method) {
+  std::vector<const TensorDescription*> buffers;
+  ForEachPlanned(method, [&](const TensorDescription& tensor) {
+    if (tensor.IsBuffer()) buffers.push_back(&tensor);
+  });
+  return buffers;
+}
+
+std::vector<BufferInfo> InfosOf(const std::vector<const TensorDescription*>& buffers) {
+  std::vector<BufferInfo> infos;
+  for (const TensorDescription* buffer : buffers) {
+    if (!buffer->name.empty()) infos.push_back(InfoOf(*buffer));
+  }
+  return infos;
 }
 
 }  // namespace
 
-std::vector<BufferPlace> BuffersOf(const ProgramView& program, const program::ExecutionPlan& plan) {
-  std::vector<BufferPlace> buffers;
-  ForEachPlanned(plan, [&](const program::Tensor& tensor) {
-    if (IsBuffer(tensor)) buffers.push_back(PlaceOf(program, tensor));
-  });
-  return buffers;
+std::vector<BufferInfo> NamedBuffers(const MethodDescription& method) {
+  return InfosOf(BuffersOf(method));
 }
 
 Result<std::shared_ptr<ProgramState>> ProgramState::Create(
     std::shared_ptr<const LoadedProgram> program, const std::vector<size_t>& methods) {
   std::shared_ptr<ProgramState> state(new ProgramState(std::move(program), methods));
-  const ProgramView& view = state->program_->view;
-  for (const size_t method : methods) XIR_RETURN_IF_ERROR(state->Add(*view.plans[method].plan));
+  const std::vector<MethodDescription>& described = state->program_->description.methods;
+  for (const size_t method : methods) XIR_RETURN_IF_ERROR(state->Add(described[method]));
   if (methods.size() > 1) {
-    for (const size_t method : methods) {
-      XIR_RETURN_IF_ERROR(state->CheckOthers(*view.plans[method].plan));
-    }
+    for (const size_t method : methods) XIR_RETURN_IF_ERROR(state->CheckOthers(described[method]));
   }
   XIR_RETURN_IF_ERROR(state->Allocate());
   return state;
@@ -82,94 +78,86 @@ bool ProgramState::Serves(size_t method) const {
   return std::find(methods_.begin(), methods_.end(), method) != methods_.end();
 }
 
-Status ProgramState::Add(const program::ExecutionPlan& plan) {
-  for (BufferPlace& buffer : BuffersOf(program_->view, plan)) {
-    const auto known = by_name_.find(buffer.info.name);
+Status ProgramState::Add(const MethodDescription& method) {
+  for (const TensorDescription* buffer : BuffersOf(method)) {
+    const auto known = by_name_.find(buffer->name);
     if (known == by_name_.end()) {
-      XIR_RETURN_IF_ERROR(Add(std::move(buffer)));
-    } else if (!SameBuffer(buffers_[known->second], buffer)) {
-      return Fail(Code::kUnsupported, "buffer '", buffer.info.name,
-                  "' is of another type or in another place in method '", View(plan.name()), "'");
+      XIR_RETURN_IF_ERROR(Add(*buffer));
+    } else if (!SameBuffer(*known->second, *buffer)) {
+      return Fail(Code::kUnsupported, "buffer '", buffer->name,
+                  "' is of another type or in another place in method '", method.name, "'");
     }
   }
   return {};
 }
 
-Status ProgramState::Add(BufferPlace buffer) {
-  const BufferPlace* other = Overlapped(buffer.arena, buffer.offset, buffer.info.nbytes);
+Status ProgramState::Add(const TensorDescription& buffer) {
+  const TensorDescription* other = Overlapped(*buffer.place);
   if (other != nullptr) {
-    return Fail(Code::kUnsupported, "buffers '", other->info.name, "' and '", buffer.info.name,
-                "' overlap");
+    return Fail(Code::kUnsupported, "buffers '", other->name, "' and '", buffer.name, "' overlap");
   }
-  const size_t index = buffers_.size();
-  if (buffer.info.nbytes > 0) by_place_.emplace(std::pair(buffer.arena, buffer.offset), index);
-  if (const auto name = buffer.name; !name.empty()) by_name_.emplace(name, index);
-  buffers_.push_back(std::move(buffer));
+  const Place& place = *buffer.place;
+  if (buffer.nbytes > 0) by_place_.emplace(std::pair(place.arena, place.begin), &buffer);
+  if (!buffer.name.empty()) by_name_.emplace(buffer.name, &buffer);
+  buffers_.push_back(&buffer);
   return {};
 }
 
-const BufferPlace* ProgramState::Overlapped(uint32_t arena, uint64_t offset,
-                                            uint64_t nbytes) const {
-  if (nbytes == 0) return nullptr;
-  auto at = by_place_.lower_bound({arena, offset});
-  if (at != by_place_.begin()) {
-    const BufferPlace& before = buffers_[std::prev(at)->second];
-    if (before.arena == arena && offset < before.offset + before.info.nbytes) return &before;
+const TensorDescription* ProgramState::Overlapped(const Place& place) const {
+  if (place.begin == place.end) return nullptr;
+  const auto behind = by_place_.lower_bound({place.arena, place.begin});
+  if (behind != by_place_.begin()) {
+    const TensorDescription* before = std::prev(behind)->second;
+    if (before->place->Overlaps(place)) return before;
   }
-  if (at == by_place_.end()) return nullptr;
-  const BufferPlace& behind = buffers_[at->second];
-  return behind.arena == arena && behind.offset < offset + nbytes ? &behind : nullptr;
+  if (behind == by_place_.end()) return nullptr;
+  return behind->second->place->Overlaps(place) ? behind->second : nullptr;
 }
 
-// That a plan has nothing of its own where another's buffers are. In its own it may have other
+// That a method has nothing of its own where another's buffers are. In its own it may have other
 // values, which in-place operators return.
-Status ProgramState::CheckOthers(const program::ExecutionPlan& plan) const {
-  std::unordered_set<const BufferPlace*> own;
-  for (const BufferPlace& buffer : BuffersOf(program_->view, plan)) {
-    own.insert(Overlapped(buffer.arena, buffer.offset, buffer.info.nbytes));
-  }
+Status ProgramState::CheckOthers(const MethodDescription& method) const {
+  std::unordered_set<const TensorDescription*> own;
+  for (const TensorDescription* buffer : BuffersOf(method)) own.insert(Overlapped(*buffer->place));
   Status status;
-  ForEachPlanned(plan, [&](const program::Tensor& tensor) {
-    const BufferPlace place = PlaceOf(program_->view, tensor);
-    const BufferPlace* other = Overlapped(place.arena, place.offset, place.info.nbytes);
+  ForEachPlanned(method, [&](const TensorDescription& tensor) {
+    const Place& place = *tensor.place;
+    const TensorDescription* other = Overlapped(place);
     if (!status.ok() || other == nullptr) return;
-    const uint64_t end = other->offset + other->info.nbytes;
-    if (own.count(other) != 0 && place.offset >= other->offset &&
-        place.offset + place.info.nbytes <= end) {
+    if (own.count(other) != 0 && place.begin >= other->place->begin &&
+        place.end <= other->place->end) {
       return;
     }
-    status = Fail(Code::kUnsupported, "method '", View(plan.name()),
-                  "' plans other values where buffer '", other->info.name,
-                  "' is, so that methods cannot share their state");
+    status =
+        Fail(Code::kUnsupported, "method '", method.name, "' plans other values where buffer '",
+             other->name, "' is, so that methods cannot share their state");
   });
   return status;
 }
 
 Status ProgramState::Allocate() {
-  for (const BufferPlace& buffer : buffers_) {
-    if (buffer.arena >= arenas_.size()) {
-      arenas_.resize(buffer.arena + size_t{1});
-      arena_sizes_.resize(buffer.arena + size_t{1});
+  for (const TensorDescription* buffer : buffers_) {
+    const uint32_t id = buffer->place->arena;
+    if (id >= arenas_.size()) {
+      arenas_.resize(id + size_t{1});
+      arena_sizes_.resize(id + size_t{1});
     }
-    if (arenas_[buffer.arena] != nullptr) continue;
-    int64_t size = 0;
+    if (arenas_[id] != nullptr) continue;
+    uint64_t size = 0;
     for (const size_t method : methods_) {
-      const auto* sizes = program_->view.plans[method].plan->non_const_buffer_sizes();
-      if (sizes != nullptr && buffer.arena < sizes->size()) {
-        size = std::max(size, sizes->Get(buffer.arena));
-      }
+      const auto& sizes = program_->description.methods[method].arena_sizes;
+      if (id < sizes.size()) size = std::max(size, sizes[id]);
     }
-    arenas_[buffer.arena] =
-        AllocateBuffer(static_cast<size_t>(size), program_->options.allocator.get());
-    if (arenas_[buffer.arena] == nullptr) {
+    arenas_[id] = AllocateBuffer(static_cast<size_t>(size), program_->options.allocator.get());
+    if (arenas_[id] == nullptr) {
       return Fail(Code::kResource, "out of memory: an arena of ", size, " bytes");
     }
-    arena_sizes_[buffer.arena] = static_cast<size_t>(size);
+    arena_sizes_[id] = static_cast<size_t>(size);
   }
   // Zeros are there already, and their pages are not touched yet.
-  for (const BufferPlace& buffer : buffers_) {
-    if (buffer.content != nullptr && buffer.info.nbytes > 0) {
-      std::memcpy(MemoryOf(buffer), buffer.content->data(), buffer.info.nbytes);
+  for (const TensorDescription* buffer : buffers_) {
+    if (buffer->content.has_value() && buffer->nbytes > 0) {
+      std::memcpy(MemoryOf(*buffer), buffer->content->data(), buffer->nbytes);
     }
   }
   return {};
@@ -182,17 +170,11 @@ bool ProgramState::Overlaps(const void* data, size_t nbytes) const {
   return false;
 }
 
-uint8_t* ProgramState::MemoryOf(const BufferPlace& buffer) const {
-  return arenas_[buffer.arena].get() + buffer.offset;
+uint8_t* ProgramState::MemoryOf(const TensorDescription& buffer) const {
+  return arenas_[buffer.place->arena].get() + buffer.place->begin;
 }
 
-std::vector<BufferInfo> ProgramState::buffers() const {
-  std::vector<BufferInfo> infos;
-  for (const BufferPlace& buffer : buffers_) {
-    if (!buffer.info.name.empty()) infos.push_back(buffer.info);
-  }
-  return infos;
-}
+std::vector<BufferInfo> ProgramState::buffers() const { return InfosOf(buffers_); }
 
 Result<uint8_t*> ProgramState::Find(std::string_view name, size_t nbytes) const {
   const auto found = by_name_.find(name);
@@ -201,10 +183,10 @@ Result<uint8_t*> ProgramState::Find(std::string_view name, size_t nbytes) const 
     for (const BufferInfo& info : buffers()) known += (known.empty() ? "" : ", ") + info.name;
     return Fail(Code::kNotFound, "there is no buffer '", name, "'; there are: ", known);
   }
-  const BufferPlace& buffer = buffers_[found->second];
-  if (buffer.info.nbytes == nbytes) return MemoryOf(buffer);
-  return Fail(Code::kInvalidArgument, "buffer '", name, "' has ", buffer.info.nbytes,
-              " bytes, and ", nbytes, " were given");
+  const TensorDescription& buffer = *found->second;
+  if (buffer.nbytes == nbytes) return MemoryOf(buffer);
+  return Fail(Code::kInvalidArgument, "buffer '", name, "' has ", buffer.nbytes, " bytes, and ",
+              nbytes, " were given");
 }
 
 Status ProgramState::Read(std::string_view name, void* data, size_t nbytes) const {
@@ -231,12 +213,12 @@ Status ProgramState::WriteBuffer(std::string_view name, const void* data, size_t
 
 void ProgramState::Reset() {
   const RunLock::Held held = lock_.Lock();
-  for (const BufferPlace& buffer : buffers_) {
-    if (buffer.info.nbytes == 0) continue;
-    if (buffer.content != nullptr) {
-      std::memcpy(MemoryOf(buffer), buffer.content->data(), buffer.info.nbytes);
+  for (const TensorDescription* buffer : buffers_) {
+    if (buffer->nbytes == 0) continue;
+    if (buffer->content.has_value()) {
+      std::memcpy(MemoryOf(*buffer), buffer->content->data(), buffer->nbytes);
     } else {
-      std::memset(MemoryOf(buffer), 0, buffer.info.nbytes);
+      std::memset(MemoryOf(*buffer), 0, buffer->nbytes);
     }
   }
 }

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "program/description.h"
 #include "runtime/run_lock.h"
-#include "verify/program_view.h"
 #include "xir/buffer.h"
 #include "xir/program.h"
 
@@ -18,18 +18,8 @@ namespace xir {
 
 struct LoadedProgram;
 
-// A mutable buffer: where it lies, and what it begins with.
-struct BufferPlace {
-  std::string_view name;  // the file's
-  BufferInfo info;
-  uint32_t arena = 0;
-  uint64_t offset = 0;
-  const Bytes* content = nullptr;  // null where it begins as zeros
-};
-
-// The mutable buffers of a verified method, in the file's order. Those without a name cannot be
-// looked up; they are reset with the others.
-std::vector<BufferPlace> BuffersOf(const ProgramView& program, const program::ExecutionPlan& plan);
+// The mutable buffers of a method that have a name, in the file's order.
+std::vector<BufferInfo> NamedBuffers(const MethodDescription& method);
 
 // The arenas in which the mutable buffers of some methods lie.
 class ProgramState final : public State {
@@ -48,7 +38,7 @@ class ProgramState final : public State {
   // Whether it was made for the method of this index, among others.
   bool Serves(size_t method) const;
   // The first of the buffers that overlap a part of an arena; null if none does.
-  const BufferPlace* Overlapped(uint32_t arena, uint64_t offset, uint64_t nbytes) const;
+  const TensorDescription* Overlapped(const Place& place) const;
   // Whether some of these bytes are in an arena of its.
   bool Overlaps(const void* data, size_t nbytes) const;
   // Null where no buffer lies in the arena.
@@ -59,22 +49,23 @@ class ProgramState final : public State {
  private:
   ProgramState(std::shared_ptr<const LoadedProgram> program, std::vector<size_t> methods)
       : program_(std::move(program)), methods_(std::move(methods)) {}
-  Status Add(const program::ExecutionPlan& plan);
-  Status Add(BufferPlace buffer);
-  Status CheckOthers(const program::ExecutionPlan& plan) const;
+  Status Add(const MethodDescription& method);
+  Status Add(const TensorDescription& buffer);
+  Status CheckOthers(const MethodDescription& method) const;
   Status Allocate();
   Status ReadBuffer(std::string_view name, void* data, size_t nbytes) const;
   Status WriteBuffer(std::string_view name, const void* data, size_t nbytes);
-  uint8_t* MemoryOf(const BufferPlace& buffer) const;
+  uint8_t* MemoryOf(const TensorDescription& buffer) const;
   // The buffer's memory, if it has that name and size.
   Result<uint8_t*> Find(std::string_view name, size_t nbytes) const;
 
   std::shared_ptr<const LoadedProgram> program_;
   std::vector<size_t> methods_;
-  std::vector<BufferPlace> buffers_;
-  // Their indices by name, and by arena and offset for those that are not empty.
-  std::unordered_map<std::string_view, size_t> by_name_;
-  std::map<std::pair<uint32_t, uint64_t>, size_t> by_place_;
+  // Those without a name cannot be looked up; they are reset with the others.
+  std::vector<const TensorDescription*> buffers_;
+  // By name, and by arena and offset those that are not empty.
+  std::unordered_map<std::string_view, const TensorDescription*> by_name_;
+  std::map<std::pair<uint32_t, uint64_t>, const TensorDescription*> by_place_;
   std::vector<AlignedBuffer> arenas_;  // by id
   std::vector<size_t> arena_sizes_;
   mutable RunLock lock_;

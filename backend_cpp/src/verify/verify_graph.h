@@ -2,7 +2,7 @@
 
 #include "verify/container.h"
 #include "verify/graph_view.h"
-#include "verify/verify.h"
+#include "verify/limits.h"
 #include "verify/work_budget.h"
 #include "xir/delegate.h"
 #include "xir/status.h"

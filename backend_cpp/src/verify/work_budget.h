@@ -19,19 +19,21 @@ class WorkBudget {
  public:
   // Compilers share little: methods the initial content of their state, equal delegates one
   // graph. What is built takes more than the file's bytes: a call of a kernel on numbers has the
-  // most, 15 times as much.
+  // most, 20 times as much.
   static constexpr uint64_t kPerByte = 32;
   static constexpr uint64_t kFree = uint64_t{1} << 20;
 
   // What is built, at most, in bytes. Where it is built, static_asserts hold some of these.
+  static constexpr uint64_t kMethod = 768;  // without what it has
   static constexpr uint64_t kArena = 256;   // without its bytes, for each of a method's instances
-  static constexpr uint64_t kValue = 384;   // of a method; of each of its instances
+  static constexpr uint64_t kValue = 544;   // of a method; of each of its instances
   static constexpr uint64_t kBuffer = 512;  // a mutable buffer's place and description
   static constexpr uint64_t kPort = 768;    // an input or output, for instances and callers
   static constexpr uint64_t kInstruction = 512;  // planned, bound, and described in a profile
   static constexpr uint64_t kArgument = 32;      // of a call, or an item of a list that is one
   static constexpr uint64_t kNameCopies = 4;     // of an operator or a buffer
-  static constexpr uint64_t kValueCopies = 2;    // of texts and lists of numbers: plan, instance
+  static constexpr uint64_t kValueCopies = 3;    // of texts and numbers: file, plan, instance
+  static constexpr uint64_t kNamedData = 128;    // without its name
   static constexpr uint64_t kDelegate = 4096;    // its plan, and XNNPACK's runtime without nodes
   static constexpr uint64_t kGraphValue = 512;   // here and in XNNPACK
   static constexpr uint64_t kGraphNode = 1536;   // with XNNPACK's operator

@@ -8,7 +8,7 @@
 
 #include "core/file_bytes.h"
 #include "core/guard.h"
-#include "verify/program_view.h"
+#include "program/description.h"
 #include "verify/verify_graph.h"
 #include "xnnpack/datatype.h"
 #include "xnnpack/loader.h"
@@ -133,8 +133,9 @@ Result<std::optional<GraphRefusal>> Check(const UnweightedGraph& graph,
   XIR_ASSIGN_OR_RETURN(const FileBytes flatbuffer, FileBytes::Copy(graph.flatbuffer));
   const Zeros zeros(graph.constant_bytes);
   if (!zeros.ok()) return Fail(Code::kResource, "no address space for ", graph.constant_bytes);
-  ProgramView program;
-  for (const auto& [name, bytes] : graph.named_data) program.named_data[name].bytes = bytes;
+  ProgramDescription program;
+  for (const auto& [name, bytes] : graph.named_data)
+    program.named_data.insert_or_assign(std::string(name), bytes);
   // The compiler's own graph: all its constants share one mapping of zeros, as no file's may.
   WorkBudget budget(UINT64_MAX);
   auto view =

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "xnnpack/handles.h"
-#include "xnnpack/self_test.h"
+#include "xnnpack/mirrors/self_test.h"
 
 #ifdef XIR_LINK_XNNPACK
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "xnnpack/datatype.h"
+#include "xnnpack/mirrors/operator_map.h"
 #include "xnnpack/node_values.h"
-#include "xnnpack/operator_map.h"
 
 namespace xir {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "core/checked.h"
 #include "core/digest.h"
+#include "core/round_up.h"
 #include "xnnpack/environment.h"
 
 namespace xir {
@@ -62,8 +63,6 @@ Bytes BytesOf(const T* data, size_t count) {
 uint64_t DigestHeader(const FileHeader& header) {
   return Digest(BytesOf(&header, 1).subspan(0, offsetof(FileHeader, tables_digest)), 0);
 }
-
-uint64_t RoundUp(uint64_t n, uint64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 uint64_t Saturated(uint64_t a, uint64_t b) {
   uint64_t product = 0;

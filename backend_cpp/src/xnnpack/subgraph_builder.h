@@ -10,9 +10,9 @@
 #include "verify/graph_view.h"
 #include "xir/status.h"
 #include "xnnpack/handles.h"
-#include "xnnpack/long_chains.h"
-#include "xnnpack/turned_transposes.h"
-#include "xnnpack/widened_outputs.h"
+#include "xnnpack/mirrors/long_chains.h"
+#include "xnnpack/mirrors/turned_transposes.h"
+#include "xnnpack/mirrors/widened_outputs.h"
 
 namespace xir {
 

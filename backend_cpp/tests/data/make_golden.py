@@ -45,7 +45,7 @@ class Small(nn.Module):
         return torch.softmax(self.linear(x), -1)
 
 
-class Quantised(Small):
+class Quantized(Small):
     """As Small, with a pooling that is delegated as well."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -162,7 +162,7 @@ def write_xir(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...]):
     (HERE / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
 
 
-def write_quantised(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, dynamic: bool):
+def write_quantized(name: str, model: nn.Module, inputs: tuple[torch.Tensor, ...], *, dynamic: bool):
     """Quantise a model by channel, and write it."""
     quantizer = XNNPACKQuantizer().set_global(
         get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
@@ -217,9 +217,9 @@ def main() -> None:
     for delegate in (True, False):
         kind = "delegate" if delegate else "portable"
         write_external(f"stock_external_{kind}", mlp, (torch.randn(3, 8),), delegate=delegate)
-    write_quantised("stock_q8", Quantised(), image, dynamic=False)
+    write_quantized("stock_q8", Quantized(), image, dynamic=False)
     rows = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
-    write_quantised("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
+    write_quantized("stock_qd8", rows, (torch.randn(3, 16),), dynamic=True)
     write_int4("stock_qb4", nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)), (torch.randn(3, 64),))
     write_state("stock_state", Counter(), (torch.ones(3),))
     write_xir("xir_debug_info", Traced(), (torch.randn(1, 3, 6, 6),))

@@ -130,8 +130,8 @@ func.func @stays(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>)
 // -----
 
 // Rows are quantised at run time each by itself: what others need too is quantised apart.
-// CHECK-LABEL: func.func @quantised_at_run_time
-func.func @quantised_at_run_time(%x: tensor<4x8xf32>) -> (tensor<1x2xf32>, tensor<4x2xf32>) {
+// CHECK-LABEL: func.func @quantized_at_run_time
+func.func @quantized_at_run_time(%x: tensor<4x8xf32>) -> (tensor<1x2xf32>, tensor<4x2xf32>) {
   %0:2 = xnnpack.subgraph(%x) : (tensor<4x8xf32>) -> (tensor<1x2xf32>, tensor<4x2xf32>) {
   ^bb0(%a: tensor<4x8xf32>):
     %w = xnnpack.constant dense<1> : tensor<2x8xi8> -> tensor<2x8x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
@@ -155,8 +155,8 @@ func.func @quantised_at_run_time(%x: tensor<4x8xf32>) -> (tensor<1x2xf32>, tenso
 // -----
 
 // A constant is cut with its scale.
-// CHECK-LABEL: func.func @quantised_constant
-func.func @quantised_constant(%x: tensor<2x3xi8>) -> tensor<1x3xi8> {
+// CHECK-LABEL: func.func @quantized_constant
+func.func @quantized_constant(%x: tensor<2x3xi8>) -> tensor<1x3xi8> {
   %0 = xnnpack.subgraph(%x) : (tensor<2x3xi8>) -> tensor<1x3xi8> {
   ^bb0(%a: tensor<2x3x!quant.uniform<i8:f32, 0.5>>):
     %c = xnnpack.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8> -> tensor<2x3x!quant.uniform<i8:f32, 0.25>>

@@ -115,8 +115,8 @@ func.func @overlapping(%x: tensor<5x4xf32>) -> (tensor<5x2xf32>, tensor<5x2xf32>
 // -----
 
 // A quantised filter is cut with its scales: by channel, and by blocks of inputs, of which none is parted.
-// CHECK-LABEL: func.func @quantised
-func.func @quantised(%x: tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>) {
+// CHECK-LABEL: func.func @quantized
+func.func @quantized(%x: tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>) {
   %0:4 = xnnpack.subgraph(%x) : (tensor<5x64xf32>) -> (tensor<5x1xf32>, tensor<5x2xf32>, tensor<5x1xf32>, tensor<5x1xf32>) {
   ^bb0(%a: tensor<5x64xf32>):
     %q = xnnpack.convert %a : tensor<5x64xf32> -> tensor<5x64x!xnnpack.qd<i8, 1>>

@@ -23,7 +23,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     **{f"power {n}": lambda z, n=n: z**n for n in (-2, -1, -0.5, 0, 0.5, 1, 2, 3)},
 }  # fmt: skip
 
-CENTRES = (0, 1, -1, 1j, -1j, -3, 2 + 3j)
+CENTERS = (0, 1, -1, 1j, -1j, -3, 2 + 3j)
 
 
 class Functions(nn.Module):
@@ -38,8 +38,8 @@ def numbers() -> Tensor:
     """[numbers, 2]: around each centre at several distances, on neither axis."""
     generator = torch.Generator().manual_seed(0)
     found = [
-        torch.tensor([complex(centre).real, complex(centre).imag]) + torch.randn(50, 2, generator=generator) * size
-        for centre in CENTRES
+        torch.tensor([complex(center).real, complex(center).imag]) + torch.randn(50, 2, generator=generator) * size
+        for center in CENTERS
         for size in (1e-3, 0.1, 1.0)
     ]
     return torch.cat(found)

@@ -93,12 +93,12 @@ def test_far_from_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     error = capsys.readouterr().err
     assert re.fullmatch(
         r"xir-aot: error: linear_xnnpack_q8.pte: outputs \d+.\d dB from PyTorch's, where 90 dB pass \(--test-sqnr\): "
-        r"quantisation itself is \d+.\d dB: --quant-report names the layers, .*\n",
+        r"quantisation itself is \d+.\d dB: --quantize-report names the layers, .*\n",
         error,
     )
 
 
-def test_a_quantised_file_that_is_wrong_by_itself(
+def test_a_quantized_file_that_is_wrong_by_itself(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the quantised program is right in PyTorch and the file is not, quantisation is not to blame."""
@@ -562,7 +562,7 @@ def batches():
         ("--quantize=int4", "q4", "dequantize_per_channel_group"),
     ],
 )
-def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
+def test_quantized(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, name: str, operator: str) -> None:
     (folder / "mine.py").write_text(LINEAR, encoding="utf-8")
     arguments = [
         "--model",
@@ -571,9 +571,9 @@ def test_quantised(folder: Path, capsys: pytest.CaptureFixture[str], mode: str, 
         mode,
         "--calibration",
         "mine.py:batches",
-        "--quant-report",
+        "--quantize-report",
     ]
-    assert main([*arguments, "--print", "--quant-report-json", "quality.json"]) == 0
+    assert main([*arguments, "--print", "--quantize-report-json", "quality.json"]) == 0
     out, err = capsys.readouterr()
     assert "error" not in err
     assert operator in out

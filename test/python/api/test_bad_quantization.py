@@ -266,7 +266,7 @@ def test_metrics(folder: Path, capsys: pytest.CaptureFixture[str], name: str) ->
 
 def test_an_interrupted_calibration_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--model", "mine.py:model", "--quantize", "--calibration", "mine.py:interrupted"]
-    assert main([*arguments, "--quant-report-json", "report.json", "--output_dir", "out"]) == 130
+    assert main([*arguments, "--quantize-report-json", "report.json", "--output_dir", "out"]) == 130
     assert capsys.readouterr().err == "xir-aot: interrupted\n"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".py") in ([], ["__pycache__"])
 
@@ -294,6 +294,6 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graphs_quantised_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_graphs_quantized_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for delegate in ([], ["--delegate"]):
         check(folder, capsys, [f"mine.py:{name}", *delegate], GRAPHS[name])

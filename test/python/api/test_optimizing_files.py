@@ -43,11 +43,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def stock_file(path: Path, *, quantised: bool = False) -> Path:
+def stock_file(path: Path, *, quantized: bool = False) -> Path:
     """A file that ExecuTorch makes of the block."""
     torch.manual_seed(0)
     program = torch.export.export(Block().eval(), (X,))
-    if quantised:
+    if quantized:
         quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
         observed = prepare_pt2e(program.module(), quantizer)  # pyright: ignore[reportArgumentType]
         observed(X)
@@ -70,7 +70,7 @@ def test_stock_runs_its_own_file_made_faster(folder: Path, capsys: pytest.Captur
 
 
 def test_integers_stay_what_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = stock_file(folder / "q8.pte", quantised=True)
+    path = stock_file(folder / "q8.pte", quantized=True)
     assert main(["q8.pte", "-o", "better.pte"]) == 0
     assert "the same outputs" in capsys.readouterr().out
     for given in (X, 3 * X):

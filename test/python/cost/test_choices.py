@@ -12,17 +12,19 @@ import pytest
 import torch
 
 import xir
-from xir.cost.choices import Choice, Choices, Layer, load_choices, parse_choices
+from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices, parse_choices
 from xir.dialects.xnnpack import Conv2dOp
 from xir.tools.xir_aot import main as xir_aot
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.tuning import search as tuning
 from xir.tuning.search import Undecided, search, tune, undecided
 
-LAYER = Layer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), (1, 1), (1, 1), True)
+LAYER = ConvolutionLayer((1, 56, 56, 64), (64, 3, 3, 64), (1, 1, 1, 1), (1, 1), (1, 1), True)
 OTHER = replace(LAYER, bounded=False)
 CHOICES = Choices(
-    "A processor", "executorch 1.5.1", {LAYER: Choice((4, 4), True, 0.9), OTHER: Choice((1, 1), False, 1.0)}
+    "A processor",
+    "executorch 1.5.1",
+    {LAYER: MeasuredChoice((4, 4), True, 0.9), OTHER: MeasuredChoice((1, 1), False, 1.0)},
 )
 
 
@@ -57,7 +59,7 @@ def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
         parse_choices(CHOICES.text().replace(before, after, 1), "c.toml")
 
 
-def form_of(choice: Choice) -> Form:
+def form_of(choice: MeasuredChoice) -> Form:
     return Form(*choice.form, choice.by_gemm)
 
 
@@ -65,7 +67,9 @@ def test_the_search_takes_what_is_fastest_beside_what_was_found() -> None:
     one, two = Form(1, 1, by_gemm=True), Form(4, 4)
     times = {DIRECT: 100.0, one: 70.0, two: 80.0}
 
-    def ratio_of(before: Mapping[Layer, Choice], after: Mapping[Layer, Choice]) -> float:
+    def ratio_of(
+        before: Mapping[ConvolutionLayer, MeasuredChoice], after: Mapping[ConvolutionLayer, MeasuredChoice]
+    ) -> float:
         totals = [
             sum(times[form_of(layers[layer])] if layer in layers else 100.0 for layer in (LAYER, OTHER))
             for layers in (before, after)
@@ -74,7 +78,7 @@ def test_the_search_takes_what_is_fastest_beside_what_was_found() -> None:
 
     open_ones = [Undecided(LAYER, DIRECT, (two, one), 2.0), Undecided(OTHER, one, (two,), 1.0)]
     found = search(open_ones, {}, ratio_of, 60.0)
-    assert found == {LAYER: Choice((1, 1), True, 0.85), OTHER: Choice((1, 1), True, 1.0)}
+    assert found == {LAYER: MeasuredChoice((1, 1), True, 0.85), OTHER: MeasuredChoice((1, 1), True, 1.0)}
     # Nothing is begun after the time, and what was begun is finished.
     ticks = count()
     assert search(open_ones, {}, ratio_of, 1.5, clock=lambda: float(next(ticks))) == {LAYER: found[LAYER]}
@@ -136,7 +140,9 @@ def test_a_program_follows_the_file(tmp_path: Path) -> None:
     assert (again.measured, again.left) == (0, 0)
     assert edge.to_backend(again.partitioner).to_executorch().buffer == first
     # What the file says counts, whatever the profile predicts.
-    path.write_text(replace(known, layers=dict.fromkeys(layers, Choice((1, 1), False, 1.0))).text(), encoding="utf-8")
+    path.write_text(
+        replace(known, layers=dict.fromkeys(layers, MeasuredChoice((1, 1), False, 1.0))).text(), encoding="utf-8"
+    )
     direct = edge.to_backend(tuned.partitioner)
     assert sum(isinstance(op, Conv2dOp) for op in direct.module.walk()) == 2
     path.write_text(replace(known, processor="another").text(), encoding="utf-8")

@@ -90,7 +90,7 @@ def test_a_padding_joins_dimensions_that_do_not_grow() -> None:
         assert works(Framed(*pads), x) == [Work("copy", PAD_RUN * runs, traffic=4 * (x.numel() + result))]
 
 
-def quantised(model: nn.Module, *inputs: Tensor) -> xir.EdgeProgram:
+def quantized(model: nn.Module, *inputs: Tensor) -> xir.EdgeProgram:
     program = xir.quantize(model.eval(), inputs, [inputs])
     return xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
 
@@ -114,7 +114,7 @@ class Small(nn.Module):
 def test_what_nodes_on_integers_do() -> None:
     """Kernels of their own, a byte for each number, and 9 taps where fp32 has a kernel of 4; copies are copies."""
     torch.manual_seed(0)
-    module = quantised(Small(), torch.randn(1, 4, 28, 28)).module
+    module = quantized(Small(), torch.randn(1, 4, 28, 28)).module
     nodes = [node for node in ops_in(module, xnnpack.NodeOp) if not isinstance(node, xnnpack.StaticReshapeOp)]
     found = [work_of(node) for node in nodes]
     assert None not in found
@@ -148,7 +148,7 @@ class Mish(nn.Module):
 
 def test_a_chain_of_functions_is_one_table(profile: str) -> None:
     torch.manual_seed(0)
-    (method,) = quantised(Mish(), torch.randn(10, 8)).cost_report(profile).methods
+    (method,) = quantized(Mish(), torch.randn(10, 8)).cost_report(profile).methods
     assert method.unknown == ()
     assert [(line.op, round(1e3 * line.microseconds)) for line in method.lines] == [
         ("convert", 5 * 80),
@@ -161,7 +161,7 @@ def test_a_chain_of_functions_is_one_table(profile: str) -> None:
 
 
 def test_a_kernel_that_the_profile_lacks_is_named(profile: str, tmp_path: Path) -> None:
-    program = quantised(nn.Conv2d(8, 8, 3, groups=8), torch.randn(1, 8, 9, 9))
+    program = quantized(nn.Conv2d(8, 8, 3, groups=8), torch.randn(1, 8, 9, 9))
     floats = tmp_path / "floats.toml"
     kernels = dict.fromkeys(FLOAT_KERNELS, BYTE)
     floats.write_text(replace(PROFILE, kernels=kernels).text(), encoding="utf-8")

@@ -20,22 +20,22 @@ from xir.tuning.fit import fit, fit_all, fit_share
 from xir.tuning.machine import xnnpack_name
 from xir.tuning.measure import Measured, Reading, apart, readings, repetitions, samples
 from xir.tuning.samples import (
-    Addition,
-    Attention,
-    ByRow,
-    Conversion,
-    Convolution,
-    Depthwise,
-    Enlargement,
-    Function,
-    Mean,
-    Phases,
-    Pooling,
+    AdditionSample,
+    AttentionSample,
+    ByRowSample,
+    ConversionSample,
+    ConvolutionSample,
+    DepthwiseSample,
+    EnlargementSample,
+    FunctionSample,
+    MeanSample,
+    PhasesSample,
+    PoolingSample,
     Sample,
-    Softmax,
-    Swap,
-    Table,
-    Transposition,
+    SoftmaxSample,
+    SwapSample,
+    TableSample,
+    TranspositionSample,
     program,
 )
 
@@ -120,7 +120,7 @@ def test_every_sample_is_of_its_kernel() -> None:
 
 def test_no_cost_is_below_zero() -> None:
     """Times that grow more slowly than the work would have a negative share for something else."""
-    chosen = [Depthwise(size, channels, (3, 3)) for size in (4, 16, 64) for channels in (32, 256)]
+    chosen = [DepthwiseSample(size, channels, (3, 3)) for size in (4, 16, 64) for channels in (32, 256)]
     measured = [Measured(each, 100.0 * (each.size**2 * each.channels) ** 0.7) for each in chosen]
     found = fit("dwconv", measured, {}, CACHES)
     assert min(found.cost.work, found.cost.traffic, found.cost.far, found.cost.weights, found.cost.call) >= 0
@@ -129,15 +129,16 @@ def test_no_cost_is_below_zero() -> None:
 
 @pytest.mark.parametrize(
     "sample",
-    [Convolution(5, 8, (1, 1)), Convolution(5, 8, (3, 1)), Convolution(5, 8, (3, 3)), Depthwise(5, 8, (4, 1)),
-     Phases(8, 8, (1, 3), (1, 4), (1, 2)), Phases(4, 8, (3, 3), (2, 2)),
-     Addition(5, 8), ByRow(5, 8), Swap(5, 8), Function(5, 8, "gelu"), Transposition(5, 8),
-     Transposition(5, 8, planes=True), Softmax(5, 8), Mean(5, 8),
-     Pooling(5, 8, "max_pool"), Pooling(5, 8, "average_pool"), Enlargement(5, 8), Attention(5, 8, 2),
-     Conversion(5, 8), Convolution(5, 8, (1, 1), quantised=True), Convolution(5, 8, (3, 3), quantised=True),
-     Depthwise(5, 8, (5, 5), quantised=True), Phases(4, 8, (3, 3), (2, 2), quantised=True),
-     Addition(5, 8, quantised=True), Table(5, 8, quantised=True), Mean(5, 8, quantised=True),
-     Pooling(5, 8, "max_pool", quantised=True)],
+    [ConvolutionSample(5, 8, (1, 1)), ConvolutionSample(5, 8, (3, 1)), ConvolutionSample(5, 8, (3, 3)),
+     DepthwiseSample(5, 8, (4, 1)), PhasesSample(8, 8, (1, 3), (1, 4), (1, 2)), PhasesSample(4, 8, (3, 3), (2, 2)),
+     AdditionSample(5, 8), ByRowSample(5, 8), SwapSample(5, 8), FunctionSample(5, 8, "gelu"), TranspositionSample(5, 8),
+     TranspositionSample(5, 8, planes=True), SoftmaxSample(5, 8), MeanSample(5, 8),
+     PoolingSample(5, 8, "max_pool"), PoolingSample(5, 8, "average_pool"), EnlargementSample(5, 8),
+     AttentionSample(5, 8, 2), ConversionSample(5, 8), ConvolutionSample(5, 8, (1, 1), quantized=True),
+     ConvolutionSample(5, 8, (3, 3), quantized=True),
+     DepthwiseSample(5, 8, (5, 5), quantized=True), PhasesSample(4, 8, (3, 3), (2, 2), quantized=True),
+     AdditionSample(5, 8, quantized=True), TableSample(5, 8, quantized=True), MeanSample(5, 8, quantized=True),
+     PoolingSample(5, 8, "max_pool", quantized=True)],
 )  # fmt: skip
 def test_a_chain_runs(sample: Sample) -> None:
     image = np.ones(sample.shape, np.float32)
@@ -145,18 +146,18 @@ def test_a_chain_runs(sample: Sample) -> None:
     (result,) = (np.from_dlpack(each) for each in method.execute([image]))
     assert result.shape == sample.shape
     wanted: dict[type[Sample], float] = {
-        Addition: 4.0,
-        Softmax: 1 / 8,
-        Mean: 0.0,
-        Attention: 64000.0,
-        Swap: 1.0,
-        Transposition: 1.0,
-        Enlargement: 1.0,
-        Conversion: 1.0,
+        AdditionSample: 4.0,
+        SoftmaxSample: 1 / 8,
+        MeanSample: 0.0,
+        AttentionSample: 64000.0,
+        SwapSample: 1.0,
+        TranspositionSample: 1.0,
+        EnlargementSample: 1.0,
+        ConversionSample: 1.0,
     }
     if type(sample) in wanted:
         np.testing.assert_allclose(result, wanted[type(sample)], rtol=1e-5)
-    elif isinstance(sample, Convolution | Depthwise | Phases | ByRow):
+    elif isinstance(sample, ConvolutionSample | DepthwiseSample | PhasesSample | ByRowSample):
         assert np.ptp(result) > 0
     else:
         assert np.isfinite(result).all()
@@ -171,7 +172,7 @@ def test_a_node_takes_what_a_longer_chain_takes_more(monkeypatch: pytest.MonkeyP
         return next(times)
 
     monkeypatch.setattr(measure, "shortest", shortest)
-    assert measure.nanoseconds(Addition(4, 8), 9) == 100.0
+    assert measure.nanoseconds(AdditionSample(4, 8), 9) == 100.0
 
 
 def test_the_shortest_run_is_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_nodes_are_public() -> None:
 @pytest.mark.parametrize("file", ["ops", "invalid"])
 def test_lit_shows_its_syntax_and_errors(op: type[NodeOp], file: str) -> None:
     """A case for its syntax, one for what its verifier refuses."""
-    text = text_of(f"test/lit/dialects/xnnpack/*{file}.mlir", "test/lit/dialects/xnnpack/quantised.mlir")
+    text = text_of(f"test/lit/dialects/xnnpack/*{file}.mlir", "test/lit/dialects/xnnpack/quantized.mlir")
     assert re.search(rf"{re.escape(op.name)}\b", text), f"test/lit/dialects/xnnpack/*{file}.mlir lacks {op.name}"
 
 

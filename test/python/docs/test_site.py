@@ -137,7 +137,7 @@ def test_pages_begin_with_their_titles() -> None:
         assert tree.without_header(tree.text(page)).startswith("# "), page
 
 
-def test_mlir_is_coloured() -> None:
+def test_mlir_is_colored() -> None:
     kinds = {word: kind for kind, word in MlirLexer().get_tokens("%0 = xnnpack.clamp %x : tensor<2x?xf32>\n")}
     assert kinds["xnnpack.clamp"] is Name.Builtin
     assert kinds["%x"] is Name.Variable
@@ -152,7 +152,7 @@ def test_output_is_no_command() -> None:
     assert [word for kind, word in tokens if kind is Generic.Prompt] == ["$ ", "$ "]
 
 
-def test_all_mlir_of_the_pages_is_coloured() -> None:
+def test_all_mlir_of_the_pages_is_colored() -> None:
     texts = [block.text for page in tree.pages() for block in blocks(tree.text(page)) if block.language == "mlir"]
     assert len(texts) > 100
     for text in texts:

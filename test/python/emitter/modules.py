@@ -64,7 +64,7 @@ func.func @forward(%x: tensor<1x8x8x4xf32>) -> tensor<1x3xf32> {
 """One delegate with a node of most shapes; the weights are resources `conv`, `bias`, `depthwise` and `linear`."""
 
 
-QUANTISED = """
+QUANTIZED = """
 !activation = !quant.uniform<i8:f32, 0.5:-3>
 func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
   %r = xnnpack.subgraph(%x) : (tensor<2x4xf32>) -> tensor<2x3xf32> {

@@ -23,7 +23,7 @@ from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter, shown_path
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.location import (
-    Origin,
+    SourceOrigin,
     call_location,
     file_location,
     fused_location,
@@ -61,9 +61,9 @@ def line_of(text: str) -> int:
     return number
 
 
-SIGMOID = Origin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first", "aten::sigmoid", "sigmoid")
-CONV = Origin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first.conv", "aten::conv2d", "conv2d")
-CUMSUM = Origin(HERE, line_of("torch.cumsum(self.first(x), dim=1)"), "", "aten::cumsum", "cumsum")
+SIGMOID = SourceOrigin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first", "aten::sigmoid", "sigmoid")
+CONV = SourceOrigin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first.conv", "aten::conv2d", "conv2d")
+CUMSUM = SourceOrigin(HERE, line_of("torch.cumsum(self.first(x), dim=1)"), "", "aten::cumsum", "cumsum")
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,12 @@ def tables(data: bytes) -> tuple[Tree, Tree | None]:
     return container.program, None
 
 
-def origins(info: Tree, handle: int) -> list[Origin]:
+def origins(info: Tree, handle: int) -> list[SourceOrigin]:
     strings = info["strings"]
     found = (info["origins"][index] for index in info["handles"][handle]["items"])
-    return [Origin(strings[o["file"]], o["line"], *(strings[o[k]] for k in ("module", "op", "name"))) for o in found]
+    return [
+        SourceOrigin(strings[o["file"]], o["line"], *(strings[o[k]] for k in ("module", "op", "name"))) for o in found
+    ]
 
 
 def nodes(module: ModuleOp) -> list[NodeOp]:
@@ -135,8 +137,8 @@ def test_a_fused_node_has_all_its_lines():
     assert writer.handle(fused_location(first, second)) == handle, "the weight's name adds nothing"
     info = decode(load_schema("debug"), writer.encode())
     assert origins(info, handle) == [
-        Origin("m.py", 3, "block", "aten::conv2d", "conv2d"),
-        Origin("m.py", 4, "block", "aten::relu", "relu"),
+        SourceOrigin("m.py", 3, "block", "aten::conv2d", "conv2d"),
+        SourceOrigin("m.py", 4, "block", "aten::relu", "relu"),
     ]
 
 
@@ -147,7 +149,7 @@ def test_equal_places_share_a_handle_and_the_mark_of_none_is_never_one():
     assert len(set(handles)) == len(handles)
     info = decode(load_schema("debug"), writer.encode())
     assert info["handles"][NO_HANDLE].get("items", []) == []
-    assert origins(info, handles[-1]) == [Origin("m.py", NO_HANDLE + 2)]
+    assert origins(info, handles[-1]) == [SourceOrigin("m.py", NO_HANDLE + 2)]
     assert writer.handle(file_location("m.py", 1)) == handles[0]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emitter.modules import CONVOLUTIONS, MIXED, QUANTISED, emitted, lowered
+from emitter.modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.emitter import FormatError, emit, read
@@ -34,7 +34,7 @@ def sample(text: str) -> bytes:
     return emitted(lowered(text, ctx), ctx)
 
 
-FILES = {"mixed": sample(MIXED), "convolutions": sample(CONVOLUTIONS), "quantised": sample(QUANTISED)}
+FILES = {"mixed": sample(MIXED), "convolutions": sample(CONVOLUTIONS), "quantised": sample(QUANTIZED)}
 
 
 @pytest.mark.parametrize("data", FILES.values(), ids=FILES.keys())
@@ -47,7 +47,7 @@ def test_read_and_written_again_is_the_same(data: bytes):
     assert emitted(parse_module(again, text), again) == data
 
 
-@pytest.mark.parametrize("text", [MIXED, CONVOLUTIONS, QUANTISED])
+@pytest.mark.parametrize("text", [MIXED, CONVOLUTIONS, QUANTIZED])
 def test_writing_is_deterministic(text: str):
     assert sample(text) == sample(text)
 
@@ -347,7 +347,7 @@ def params(graph: Tree, index: int) -> Tree:
         (lambda g: params(g, 2).update(scale_buffer_idx=0), "0 scales and 0 zero points"),
     ],
 )
-def test_unsound_quantisation(change: Callable[[Tree], object], message: str):
+def test_unsound_quantization(change: Callable[[Tree], object], message: str):
     with pytest.raises(FormatError) as error:
         read(with_graph(change, FILES["quantised"]), XirContext())
     assert message in str(error.value)

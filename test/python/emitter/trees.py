@@ -7,18 +7,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from xir.emitter.codec import Tagged, Tree
-from xir.emitter.fbs import SCALARS, Field, Schema
+from xir.emitter.fbs import SCALARS, Field, FileSchema
 
 _RANGES = {"b": 7, "B": 8, "h": 15, "H": 16, "i": 31, "I": 32, "q": 63, "Q": 64}
 
 
-def trees(schema: Schema, table: str) -> st.SearchStrategy[Tree]:
+def trees(schema: FileSchema, table: str) -> st.SearchStrategy[Tree]:
     """Trees of `table`, with any of its fields present."""
     fields = {item.name: _values(schema, item) for item in schema.tables[table].fields if not item.deprecated}
     return st.fixed_dictionaries({}, optional=fields)
 
 
-def _values(schema: Schema, item: Field) -> st.SearchStrategy[Any]:
+def _values(schema: FileSchema, item: Field) -> st.SearchStrategy[Any]:
     if item.type in schema.unions:
         return st.one_of(
             *(
@@ -32,7 +32,7 @@ def _values(schema: Schema, item: Field) -> st.SearchStrategy[Any]:
     return st.lists(element, max_size=3) if item.vector else element
 
 
-def _elements(schema: Schema, item: Field) -> st.SearchStrategy[Any]:
+def _elements(schema: FileSchema, item: Field) -> st.SearchStrategy[Any]:
     enum = schema.enums.get(item.type)
     scalar = enum.scalar if enum else SCALARS.get(item.type)
     if scalar is None:
@@ -45,7 +45,7 @@ def _elements(schema: Schema, item: Field) -> st.SearchStrategy[Any]:
     return st.integers(-(1 << bits) if scalar.code.islower() else 0, (1 << bits) - 1)
 
 
-def with_defaults(schema: Schema, table: str, tree: Tree) -> Tree:
+def with_defaults(schema: FileSchema, table: str, tree: Tree) -> Tree:
     """`tree` as a reader sees it: absent scalars have their defaults."""
     full: Tree = {}
     for item in schema.tables[table].fields:

@@ -20,7 +20,7 @@ from xir.evaluate import bounds
 from xir.evaluate.kernels import compare
 from xir.evaluate.nodes import evaluate
 from xir.evaluate.processor import adds_in_half
-from xir.evaluate.quantised import by_row, roundings_of_rows
+from xir.evaluate.quantized import by_row, roundings_of_rows
 
 COARSE, FINE = UniformType.per_tensor(i8, f32, 0.5, 3), UniformType.per_tensor(i8, f32, 0.25, -7)
 

@@ -252,7 +252,7 @@ def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
     assert "plan-memory" in dict(checker.errors)
 
 
-class Centred(torch.nn.Module):
+class Centered(torch.nn.Module):
     """The mean of what has none is its own roundings, relative to which each of them is large."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -262,7 +262,7 @@ class Centred(torch.nn.Module):
 def test_the_error_of_a_sum_whose_terms_cancel_is_told_beside_its_terms() -> None:
     inputs = (torch.randn(4, 100, generator=torch.Generator().manual_seed(0)) + 10,)
     checker = NumericsChecker(inputs)
-    program = to_edge(torch.export.export(Centred(), inputs))
+    program = to_edge(torch.export.export(Centered(), inputs))
     program.to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
     assert 0 < dict(checker.errors)["lower-to-pte"] < 1e-5
 
@@ -385,7 +385,7 @@ def test_a_file_that_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         run(COUNTER, [*passes_of("delegate"), *passes_of("emit")], NumericsChecker([torch.ones(4)]))
 
 
-QUANTISED = """
+QUANTIZED = """
 func.func @forward(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %0 = xnnpack.subgraph(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32> {
   ^bb0(%a: tensor<64x64xf32>):
@@ -401,7 +401,7 @@ func.func @forward(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 """
 
 
-def test_a_small_fault_of_a_quantised_program_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_fault_of_a_quantized_program_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs are off by less than what steps make of a deep network: each node is compared by itself."""
     right = lower_to_pte.LowerToPtePass.apply
 
@@ -411,16 +411,16 @@ def test_a_small_fault_of_a_quantised_program_is_found(monkeypatch: pytest.Monke
             if isinstance(each, xnnpack.BinaryOp):
                 each.properties["output_max"] = FloatAttr(5.5, f32)
 
-    run(QUANTISED, passes_of("emit"), NumericsChecker())
+    run(QUANTIZED, passes_of("emit"), NumericsChecker())
     monkeypatch.setattr(lower_to_pte.LowerToPtePass, "apply", wrong)
     with pytest.raises(MiscompileError, match=r"first at 'xnnpack.binary', which computes") as caught:
-        run(QUANTISED, passes_of("emit"), NumericsChecker())
+        run(QUANTIZED, passes_of("emit"), NumericsChecker())
     assert caught.value.error < 0.1
 
 
 def test_steps_that_add_up_are_no_fault() -> None:
     """A difference of two quantised values that are nearly equal is all rounding."""
-    text = QUANTISED.replace("binary add %q, %q {output_max = 6.0 : f32}", "binary subtract %q, %p").replace(
+    text = QUANTIZED.replace("binary add %q, %q {output_max = 6.0 : f32}", "binary subtract %q, %p").replace(
         "    %s =", "    %p = xnnpack.unary tanh %q : TYPE -> TYPE\n    %s ="
     )
     text = text.replace("TYPE", "tensor<64x64x!quant.uniform<i8:f32, 0.06:3>>")

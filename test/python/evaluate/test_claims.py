@@ -130,7 +130,7 @@ def test_passes_keep_to_their_claims() -> None:
     assert "lower-to-pte" in changed
 
 
-BEYOND = {Numerics.SAME: 1e-8, Numerics.ROUNDED: 1e-2, Numerics.REQUANTISED: 0.2}
+BEYOND = {Numerics.SAME: 1e-8, Numerics.ROUNDED: 1e-2, Numerics.REQUANTIZED: 0.2}
 """By what part a number is moved that a pass must not move so far; outputs of fp16 may by some hundredths."""
 
 

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from xir.evaluate import Evaluator, run_module
 from xir.evaluate.inputs import draw_inputs
-from xir.evaluate.quantised import DEQUANTISES, QUANTISES, by_row, converted
+from xir.evaluate.quantized import DEQUANTIZES, QUANTIZES, by_row, converted
 from xir.importer.interpreter import arguments
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -21,7 +21,7 @@ from xir.transforms.registry import passes_of
 
 CONVERSIONS = [
     (name, number)
-    for name in sorted({*QUANTISES, *DEQUANTISES})
+    for name in sorted({*QUANTIZES, *DEQUANTIZES})
     for number in range(len(CASES[name.removeprefix("edge.")]))
 ]
 
@@ -35,7 +35,7 @@ def test_conversions_are_those_of_aten(name: str, number: int) -> None:
     torch.testing.assert_close(computed.to(expected.dtype), expected)
 
 
-def test_rows_are_quantised_as_pytorch_does() -> None:
+def test_rows_are_quantized_as_pytorch_does() -> None:
     from torch.ao.quantization.fx._decomposed import (
         choose_qparams_per_token_asymmetric,
         dequantize_per_token,

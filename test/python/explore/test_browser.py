@@ -149,14 +149,14 @@ def test_models_open_quickly_and_are_small(
     assert browser.complaints() == []
 
 
-def test_a_quantised_program_has_charts(browser: Browser, page: Path, tmp_path: Path) -> None:
+def test_a_quantized_program_has_charts(browser: Browser, page: Path, tmp_path: Path) -> None:
     (tmp_path / "factory.py").write_text(
         "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
         "    layers = [torch.nn.Linear(64, 64) for _ in range(4)]\n"
         "    return torch.nn.Sequential(*layers), (torch.rand(2, 64),)\n"
     )
     made = tmp_path / "quantised.html"
-    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quant-report"]
+    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quantize-report"]
     assert aot([*command, "--explore", str(made), "-o", str(tmp_path)]) == 0
     opened(browser, made)
     browser.click("[data-view=charts]")

@@ -136,7 +136,7 @@ def test_xir_aot_writes_the_page_of_its_passes(tmp_path: Path, monkeypatch: pyte
     assert aot(["--model", "factory.py:net", "-d", "--profile", str(trace)]) == 0
 
 
-def test_layers_of_a_quantised_program_have_their_error(
+def test_layers_of_a_quantized_program_have_their_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -145,7 +145,7 @@ def test_layers_of_a_quantised_program_have_their_error(
         "    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()), (torch.rand(2, 4),)\n"
     )
     compile = ["--model", "factory.py:net", "-d", "-q", "--explore", "page.html"]
-    assert aot([*compile, "--quant-report-json", "quality.json"]) == 0
+    assert aot([*compile, "--quantize-report-json", "quality.json"]) == 0
     page = content(Path("page.html"))
     measured = {layer["layer"]: layer for layer in json.loads(Path("quality.json").read_text("utf-8"))["layers"]}
     assert page["errors"].keys() == measured.keys() != set()

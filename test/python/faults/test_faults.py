@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 
 from xir.dialects import edge
 from xir.emitter.xnnpack import writer
+from xir.faults.program_reduction import size_of, with_random_constants
 from xir.faults.random_constants import constants_of, vary
-from xir.faults.reduction import size_of, with_random_constants
 from xir.faults.reproduction import kind_of
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext

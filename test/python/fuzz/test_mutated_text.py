@@ -202,7 +202,7 @@ def test_bits_are_of_integers() -> None:
     assert "operands have element type f32, expected integers or booleans" in refusal(text, "--fold-constants")
 
 
-def dequantised(scale: str, dtype: str) -> str:
+def dequantized(scale: str, dtype: str) -> str:
     return (
         f"func.func @f(%t: tensor<2x4xi8>, %s: tensor<{scale}xf32>) -> tensor<2x4xf32> {{\n"
         "  %0 = edge.torchao.dequantize_affine(%t, %s, none)\n"
@@ -214,13 +214,13 @@ def dequantised(scale: str, dtype: str) -> str:
 
 @pytest.mark.parametrize("dtype", ["tensor<5xf32>", "f32"])
 def test_integers_have_an_integer_type(dtype: str) -> None:
-    message = refusal(dequantised("2x1", dtype), "--decompose-for-kernels")
+    message = refusal(dequantized("2x1", dtype), "--decompose-for-kernels")
     assert f"input_dtype is {dtype}, expected an integer type" in message
 
 
 @pytest.mark.parametrize("scale", ["2x1", "?x1"])
 def test_scales_of_open_dimensions(scale: str) -> None:
-    assert check(Case(dequantised(scale, "i8"), ("--decompose-for-kernels",), "scales"))
+    assert check(Case(dequantized(scale, "i8"), ("--decompose-for-kernels",), "scales"))
 
 
 def test_a_mask_of_any_number_of_queries() -> None:

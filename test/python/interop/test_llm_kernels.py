@@ -55,7 +55,7 @@ def inputs(first: int, count: int) -> tuple[Tensor, dict[str, Tensor]]:
     return torch.randint(0, VOCABULARY, (1, count)), {"input_pos": torch.tensor([first])}
 
 
-def with_quantised_embedding(model: nn.Module, embedding: str) -> nn.Module:
+def with_quantized_embedding(model: nn.Module, embedding: str) -> nn.Module:
     """As `export_llama` with `--embedding-quantize` makes it: bits, and how many elements of a row share a scale."""
     with pytest.MonkeyPatch.context() as patch:
         # ExecuTorch's module needs it for calibration alone, and does not install it.
@@ -95,7 +95,7 @@ def write(model: nn.Module, file: Path) -> Path:
     ],
 )
 def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp_path: Path) -> None:
-    made = model() if embedding is None else with_quantised_embedding(model(), embedding)
+    made = model() if embedding is None else with_quantized_embedding(model(), embedding)
     path = write(made, tmp_path / "llama.pte")
     stock = load_stock(path)
     method = Runtime.get().load_program(path, threads=2).load_method()

@@ -154,7 +154,7 @@ def images(n: int, height: int, width: int, channels: int = 6) -> Tensor:
     return torch.randn(n, channels, height, width)
 
 
-def generalised_mean(x: Tensor) -> Tensor:
+def generalized_mean(x: Tensor) -> Tensor:
     """GeM pooling."""
     return functional.adaptive_avg_pool2d(x.clamp(min=1e-6).pow(3), 1).pow(1 / 3).flatten(1)
 
@@ -164,7 +164,7 @@ AFFINE = torch.linspace(0.5, 2, 6), torch.linspace(-1, 1, 6)
 OF_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
     "sum": lambda x: x.sum((2, 3)),
     "variance": lambda x: x.var((2, 3), correction=0, keepdim=True),
-    "generalised_mean": generalised_mean,
+    "generalized_mean": generalized_mean,
     "instance_norm": lambda x: functional.instance_norm(x, weight=AFFINE[0], bias=AFFINE[1]),
     "group_norm": lambda x: functional.group_norm(x, 2, *AFFINE),
     "group_norm_of_one": lambda x: functional.group_norm(x, 1, *AFFINE),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.modules import CONVOLUTIONS, MIXED, QUANTISED, emitted, lowered
+from emitter.modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
 
 from xir.emitter import read
 from xir.emitter.codec import Tree, decode
@@ -72,7 +72,7 @@ def test_one_delegate_with_weights():
     torch.testing.assert_close(run_stock(data, x)[0], y, rtol=1e-4, atol=1e-5)
 
 
-def test_a_quantised_delegate():
+def test_a_quantized_delegate():
     ctx = XirContext()
     x = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 4.0, -1.5, 2.5]])
     weights = torch.tensor([[1.0, 2, 3, 4], [-1, -2, -3, -4], [127, 0, 0, -127]]) * torch.tensor(
@@ -81,7 +81,7 @@ def test_a_quantised_delegate():
     bias = torch.tensor([100.0, -100, 0]) * torch.tensor([0.125, 0.25, 0.0625])
     # Every number here is a multiple of its scale, so only the range of the result's type (-33.75 to 30) shows.
     expected = (x @ weights.T + bias).clamp(0.25 * (-128 - 7), 0.25 * (127 - 7))
-    torch.testing.assert_close(run_stock(emitted(lowered(QUANTISED, ctx), ctx), x)[0], expected, rtol=0, atol=0.13)
+    torch.testing.assert_close(run_stock(emitted(lowered(QUANTIZED, ctx), ctx), x)[0], expected, rtol=0, atol=0.13)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ class Vision(torch.nn.Module):
         return self.linear(z), torch.cumsum(z, 1)
 
 
-def quantised(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.nn.Module:
+def quantized(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.nn.Module:
     """`model` with static 8-bit quantisation, weights per channel."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
@@ -242,7 +242,7 @@ def stock_file(name: str) -> tuple[bytes, tuple[torch.Tensor, ...]]:
         x = torch.randn(1, 3, 8, 8)
         model = Vision().eval()
         if name == "quantised":
-            model = quantised(model, (x,))
+            model = quantized(model, (x,))
         exported = torch.export.export(model, (x,))
         program = (
             to_edge(exported) if name == "portable" else to_edge_transform_and_lower(exported, partitioner=partitioner)

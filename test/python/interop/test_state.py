@@ -235,7 +235,7 @@ def test_the_state_of_another_program_is_refused(counting: Program) -> None:
         counting.load_method(state=other.new_state())
 
 
-def test_quantising_leaves_buffers_as_they_were() -> None:
+def test_quantizing_leaves_buffers_as_they_were() -> None:
     """Calibration runs the model, which writes to its cache."""
     model, rows = Attention(), MODELS["attention"][1]
     with torch.no_grad():

@@ -31,7 +31,7 @@ class WrittenView(nn.Module):
         return self.norm(y), self.pool(y), self.up(y)
 
 
-def normalised_weight(x: Tensor, weight: Tensor, gain: Tensor) -> Tensor:
+def normalized_weight(x: Tensor, weight: Tensor, gain: Tensor) -> Tensor:
     """As convolutions of NFNets standardise their weights."""
     rows = functional.batch_norm(
         weight.reshape(1, 8, -1), None, None, weight=gain, training=True, momentum=0.0, eps=1e-6
@@ -61,7 +61,7 @@ def resized(mode: str, antialias: bool, **size: Any) -> Callable[..., Tensor]:
 
 CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "written_view": (WrittenView(), (1, 3, 4, 8, 8)),
-    "norm_of_weights": (Program(normalised_weight, torch.randn(8, 3, 3, 3), torch.rand(8) + 0.5), (1, 3, 8, 8)),
+    "norm_of_weights": (Program(normalized_weight, torch.randn(8, 3, 3, 3), torch.rand(8) + 0.5), (1, 3, 8, 8)),
     "norm_without_statistics": (
         nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)),
         (2, 3, 8, 8),

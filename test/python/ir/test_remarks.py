@@ -221,7 +221,7 @@ def remarks_of(name: str, path: Path, folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(PASSES.keys() - QUIET.keys()))
-def test_every_optimising_pass_makes_remarks(name: str, tmp_path: Path) -> None:
+def test_every_optimizing_pass_makes_remarks(name: str, tmp_path: Path) -> None:
     tests = [path for path in sorted(LIT.rglob("*.mlir")) if name in (path.stem, path.parent.name)]
     said = next((found for path in tests if (found := remarks_of(name, path, tmp_path))), [])
     assert said, f"{name} says nothing on {', '.join(path.name for path in tests)}"

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from xir.ir.shapes import broadcast, merged, sliced_size, window_output
 from xir.ir.symbolic_size import (
-    Call,
+    SizeFunction,
     SymbolicSize,
     UndecidedSizeError,
     bound_of_symbol,
@@ -44,7 +44,7 @@ def at(size: int, **values: int) -> int:
     total = 0
     for monomial, factor in size.terms:
         for variable in monomial:
-            if isinstance(variable, Call):
+            if isinstance(variable, SizeFunction):
                 factor *= FUNCTIONS[variable.function](at(variable.a, **values), at(variable.b, **values))
             else:
                 factor *= values[variable.text]

@@ -136,6 +136,8 @@ def test_perplexity_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) 
         (b"too short", ["--quantize", "int4"], "a text of 64 tokens or more, better of thousands; this one has"),
         (b"\xff\xfe" * 40, ["--quantize", "int4"], "no text in UTF-8: invalid start byte at byte 0"),
         (b"word " * 99, ["--quantize", "int8"], "--calibration goes with --quantize int4"),
+        (b"word " * 99, ["--quantize", "dynamic"], "--calibration goes with --quantize int4"),
+        (b"word " * 99, ["--quantize", "static"], "found at run time: give --quantize int8"),
         (None, ["--quantize", "int4"], "text.txt: No such file or directory"),
     ],
 )

@@ -14,7 +14,7 @@ from llm.gguf_files import TYPES, write_gguf
 from llm.tiny_models import write_family
 
 from xir.llm import ExportOptions, LlmError, Tokenizer, export, load
-from xir.llm.gguf.blocks import BLOCKS, dequantised
+from xir.llm.gguf.blocks import BLOCKS, dequantized
 from xir.llm.gguf.reader import GgufFile
 from xir.llm.huggingface.sources import load_model
 from xir.llm.tiny import BEGIN, CHAT_TEMPLATE, END, TEXT, write_tokenizer
@@ -145,7 +145,7 @@ def test_blocks_by_their_formulas(kind: int) -> None:
         if at + 2 <= block.bytes and (at < 4 or kind == 14):
             content[:, at : at + 2] = np.frombuffer(np.float16(0.37 + at).tobytes(), np.uint8)
     wanted = [element(kind, row.tobytes(), index) for row in content for index in range(block.elements)]
-    np.testing.assert_allclose(dequantised(content.ravel(), kind), wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(dequantized(content.ravel(), kind), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture(name="file")

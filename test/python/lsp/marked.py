@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.names import name_at, occurrences
 
 _MARK = re.compile(r"\^(\w+)\^")
@@ -22,7 +22,7 @@ def marked(text: str) -> tuple[str, dict[str, int]]:
 
 def definitions_and_uses(text: str, at: int) -> tuple[list[int], list[int]]:
     """Where the name at a place is defined, and where it is used."""
-    analysis = Analysis(text)
+    analysis = TextAnalysis(text)
     token = name_at(analysis, at)
     assert token is not None
     found = occurrences(analysis, token)

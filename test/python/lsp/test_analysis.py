@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fuzz.mutated_text import draw
 
-from xir.lsp.analysis import Analysis
+from xir.lsp.analysis import TextAnalysis
 from xir.lsp.completion import complete
 from xir.lsp.document import Document
 from xir.lsp.hover import hover
@@ -26,7 +26,7 @@ GOOD = RELU.format(name="good", op="%0 = edge.relu(%x)")
 
 def told(text: str) -> list[tuple[str, str]]:
     """(what is marked, message) of each problem."""
-    return [(text[problem.start : problem.end], problem.message) for problem in Analysis(text).problems]
+    return [(text[problem.start : problem.end], problem.message) for problem in TextAnalysis(text).problems]
 
 
 def test_a_good_text_has_no_problems() -> None:
@@ -58,7 +58,7 @@ def test_a_function_without_its_end_is_one_problem() -> None:
 def test_a_mistake_in_a_nested_module_leaves_the_other_functions() -> None:
     inner = RELU.format(name="a", op="%0 = edge.nothing(%x)") + GOOD
     text = "builtin.module {\n" + "".join(f"  {line}\n" for line in inner.splitlines()) + "}\n"
-    analysis = Analysis(text)
+    analysis = TextAnalysis(text)
     assert [problem.message for problem in analysis.problems] == [
         "'edge.nothing': the dialect 'edge' has no such operation"
     ]
@@ -82,7 +82,7 @@ def test_a_problem_is_told_where_the_text_is_and_not_where_the_model_was() -> No
 
 def test_a_redefinition_points_at_the_first() -> None:
     text = GOOD.replace("  func.return", "  %0 = edge.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>\n  func.return")
-    (problem,) = Analysis(text).problems
+    (problem,) = TextAnalysis(text).problems
     assert problem.start == text.rindex("%0 = ")
     assert [(note.start, note.message) for note in problem.notes] == [(text.index("%0 = "), "previously defined here")]
 

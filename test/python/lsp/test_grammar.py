@@ -111,7 +111,7 @@ def scope_of(line: str, piece: str) -> set[str]:
         ("func.return %0 : i1", "func.return", "keyword.control.return.mlir"),
     ],
 )  # fmt: skip
-def test_a_piece_has_its_colour(line: str, piece: str, scope: str | None) -> None:
+def test_a_piece_has_its_color(line: str, piece: str, scope: str | None) -> None:
     if scope is not None:
         assert scope_of(line, piece) == {scope}
     elif piece.startswith('"'):
@@ -120,7 +120,7 @@ def test_a_piece_has_its_colour(line: str, piece: str, scope: str | None) -> Non
         assert scope_of(line, "dim =") >= {"variable.other.property.mlir"}
 
 
-def test_every_op_is_coloured_as_one() -> None:
+def test_every_op_is_colored_as_one() -> None:
     known = {"keyword.other.operation.mlir", "keyword.control.return.mlir", "keyword.declaration.function.mlir"}
     assert [name for name in ops() if not scope_of(f"  %0 = {name} %1", name) <= known] == []
 
@@ -133,7 +133,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", ["transforms/fuse-conv-relu", "transforms/plan-memory", "dialects/xnnpack/ops"])
-def test_names_in_whole_files_are_coloured(name: str) -> None:
+def test_names_in_whole_files_are_colored(name: str) -> None:
     text = (ROOT / "test/lit" / f"{name}.mlir").read_text(encoding="utf-8")
     painted = [scope for line in text.split("\n") for scope in (*scopes(line), "")]
     checked = [token for token in Tokens(text) if token.kind in EXPECTED]

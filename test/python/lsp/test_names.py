@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lsp.marked import definitions_and_uses, marked
 
-from xir.lsp.analysis import Analysis
-from xir.lsp.completion import Choice, complete
+from xir.lsp.analysis import TextAnalysis
+from xir.lsp.completion import CompletionChoice, complete
 from xir.lsp.hover import hover
 from xir.lsp.outline import outline
 
@@ -25,13 +25,13 @@ func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 
 def shown(text: str, at: int) -> str:
-    found = hover(Analysis(text), at)
+    found = hover(TextAnalysis(text), at)
     assert found is not None
     return found.text
 
 
-def chosen(text: str, at: int) -> list[Choice]:
-    return complete(Analysis(text), at)
+def chosen(text: str, at: int) -> list[CompletionChoice]:
+    return complete(TextAnalysis(text), at)
 
 
 # --- Definitions and uses --------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def test_names_of_unfinished_text_are_found() -> None:
 def test_a_name_of_nothing_has_no_definition() -> None:
     text, at = marked("func.func @f() {\n  func.return ^u^%nothing : i32\n}\n")
     assert definitions_and_uses(text, at["u"]) == ([], [at["u"]])
-    assert hover(Analysis(text), at["u"]) is None
+    assert hover(TextAnalysis(text), at["u"]) is None
 
 
 # --- Hovers ----------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_an_op_shows_what_its_dialect_says_of_it() -> None:
 def test_a_pass_of_a_run_line_shows_its_description() -> None:
     text = "// RUN: xir-opt %s --fuse-conv-relu | filecheck %s\n"
     assert shown(text, text.index("conv")).startswith("**`fuse-conv-relu`**")
-    assert hover(Analysis(text), text.index("filecheck")) is None
+    assert hover(TextAnalysis(text), text.index("filecheck")) is None
 
 
 # --- Choices ---------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_the_outline_has_functions_and_what_is_in_them() -> None:
         "pte.program {\n  pte.execution_plan @forward {\n    %0 = pte.int 1\n"
         "    pte.signature inputs (%0) outputs (%0)\n  }\n}\nfunc.func @f() {\n  func.ret\n}\n"
     )
-    forward, f = outline(Analysis(text))
+    forward, f = outline(TextAnalysis(text))
     assert (forward.name, forward.op) == ("@forward", "pte.execution_plan")
     assert text[forward.name_start : forward.name_end] == "@forward"
     assert text[f.start : f.end].strip() == "func.func @f() {\n  func.ret\n}"

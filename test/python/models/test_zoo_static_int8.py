@@ -54,7 +54,7 @@ Run = Callable[..., Tensor]
 
 
 @dataclass
-class Quantised:
+class Quantized:
     """A model, quantised and lowered."""
 
     name: str
@@ -75,7 +75,7 @@ class Quantised:
 @pytest.fixture(
     scope="module", params=[n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in PEERS]
 )
-def quantised(request: pytest.FixtureRequest) -> Quantised:
+def quantized(request: pytest.FixtureRequest) -> Quantized:
     """The model quantised on eight images."""
     model, sample = load_model(request.param)
     images = calibration_inputs(sample)
@@ -86,7 +86,7 @@ def quantised(request: pytest.FixtureRequest) -> Quantised:
     outside = [op.name for op in ops if isinstance(op, edge.EdgeOp)]
     delegates = sum(isinstance(op, xnnpack.SubgraphOp) for op in ops)
     file = bytes(lowered.to_executorch().buffer)
-    return Quantised(request.param, model, images, program, graph_of(program), file, outside, delegates)
+    return Quantized(request.param, model, images, program, graph_of(program), file, outside, delegates)
 
 
 def xir_runs(file: bytes) -> Run:
@@ -106,46 +106,46 @@ def furthest(results: list[Tensor], others: list[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(results, others, strict=True))
 
 
-def test_one_delegate_takes_all(quantised: Quantised) -> None:
-    assert (quantised.delegates, quantised.outside) == (1, [])
+def test_one_delegate_takes_all(quantized: Quantized) -> None:
+    assert (quantized.delegates, quantized.outside) == (1, [])
 
 
-def test_each_layer_computes_what_its_form_in_pytorch_does(quantised: Quantised) -> None:
+def test_each_layer_computes_what_its_form_in_pytorch_does(quantized: Quantized) -> None:
     """From the same integers. However deep the model, this does not grow."""
-    found = agreements(quantised.program, quantised.images[:2])
+    found = agreements(quantized.program, quantized.images[:2])
     assert max(each.largest for each in found) <= 1
     assert sum(each.different for each in found) <= ROUNDINGS * sum(each.elements for each in found)
     assert all(each.different <= 2 + SUMS * each.elements for each in found)
 
 
-def test_the_program_is_as_near_to_its_graph_as_the_graph_determines(quantised: Quantised) -> None:
+def test_the_program_is_as_near_to_its_graph_as_the_graph_determines(quantized: Quantized) -> None:
     """One element that is rounded the other way moves all that follow: the graph in fp64 moves about as far."""
-    graph = quantised.on_all(lambda *image: quantised.graph(*image)[0])
-    exact = quantised.on_all(lambda *image: InDoublePrecision(quantised.graph).run(*image)[0])
-    computed = quantised.on_all(xir_runs(quantised.file))
+    graph = quantized.on_all(lambda *image: quantized.graph(*image)[0])
+    exact = quantized.on_all(lambda *image: InDoublePrecision(quantized.graph).run(*image)[0])
+    computed = quantized.on_all(xir_runs(quantized.file))
     assert sqnr(computed, graph) >= min(30, sqnr(exact, graph) - 6)
 
 
-def test_the_program_is_as_near_to_the_model_as_the_best(quantised: Quantised) -> None:
-    wanted = quantised.on_all(quantised.model)
-    assert sqnr(quantised.on_all(xir_runs(quantised.file)), wanted) >= PEERS[quantised.name] - 0.5
+def test_the_program_is_as_near_to_the_model_as_the_best(quantized: Quantized) -> None:
+    wanted = quantized.on_all(quantized.model)
+    assert sqnr(quantized.on_all(xir_runs(quantized.file)), wanted) >= PEERS[quantized.name] - 0.5
 
 
-def test_stock_computes_the_same(quantised: Quantised) -> None:
-    ours, stock = (quantised.on_all(runs(quantised.file)) for runs in (xir_runs, stock_runs))
-    assert furthest(ours, stock) <= 1.001 * output_step(quantised.graph)
+def test_stock_computes_the_same(quantized: Quantized) -> None:
+    ours, stock = (quantized.on_all(runs(quantized.file)) for runs in (xir_runs, stock_runs))
+    assert furthest(ours, stock) <= 1.001 * output_step(quantized.graph)
 
 
 @pytest.mark.exhaustive
-def test_stocks_own_file_runs(quantised: Quantised) -> None:
+def test_stocks_own_file_runs(quantized: Quantized) -> None:
     """Quantised and lowered by stock alone, which takes up to minutes."""
-    program = quantize_stock(quantised.model, quantised.images[0], quantised.images, "static")
+    program = quantize_stock(quantized.model, quantized.images[0], quantized.images, "static")
     lowered = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch()
     file = bytes(lowered.buffer)
     graph = graph_of(program)
-    ours, stock = (quantised.on_all(runs(file)) for runs in (xir_runs, stock_runs))
-    if quantised.name in IN_PIECES:
-        wanted = quantised.on_all(lambda *image: graph(*image)[0])
+    ours, stock = (quantized.on_all(runs(file)) for runs in (xir_runs, stock_runs))
+    if quantized.name in IN_PIECES:
+        wanted = quantized.on_all(lambda *image: graph(*image)[0])
         assert sqnr(ours, wanted) >= sqnr(stock, wanted) - 3
     else:
         assert furthest(ours, stock) <= 1.001 * output_step(graph)

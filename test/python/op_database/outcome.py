@@ -25,7 +25,7 @@ from xir import runtime
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.ir.diagnostics import DiagnosticError
 
-UNINITIALISED = frozenset(
+UNINITIALIZED = frozenset(
     f"aten::{name}"
     for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 )
@@ -235,7 +235,7 @@ def loaded(program: EdgeProgram) -> runtime.Method:
 def leaves_memory(exported: ExportedProgram) -> bool:
     """Whether a program has a value with elements that are whatever lies in memory."""
     return any(
-        operator._schema.name in UNINITIALISED and node.meta["val"].numel() for operator, node in calls_of(exported)
+        operator._schema.name in UNINITIALIZED and node.meta["val"].numel() for operator, node in calls_of(exported)
     )
 
 

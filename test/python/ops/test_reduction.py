@@ -104,5 +104,5 @@ def test_reductions_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> 
         case("batch norm in training's clothes", lambda x, m=r(6), v=p(6): F.batch_norm(x, m, v), IMAGE),
     ],
 )  # fmt: skip
-def test_normalisations(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+def test_normalizations(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
     assert_whole(model, inputs)

@@ -74,7 +74,7 @@ def as_real(term: Term) -> Term:
 def stored(value: Terms, element: Attribute, rounds: bool = True) -> Terms:
     """The elements of a type for numbers: rounded once, ties to even, within the type's integers.
 
-    Without rounding they keep their fractions, as where passes are compared (`xir.evaluate.quantised`).
+    Without rounding they keep their fractions, as where passes are compared (`xir.evaluate.quantized`).
     """
     if not isinstance(element, UniformType):
         return value

@@ -1,7 +1,7 @@
 """`fold-qdq`: nodes and moves between conversions, for each integer of their operands.
 
 Scales are powers of 2 and biases multiples of their products, so that what the pass makes integers of is one already;
-elsewhere it rounds, as `Numerics.REQUANTISED` says.
+elsewhere it rounds, as `Numerics.REQUANTIZED` says.
 """
 
 from __future__ import annotations

@@ -129,20 +129,20 @@ FAULTS = {
     ),
     "moves of integers with another zero": Fault(
         f"{OPTIMIZE}._move_conversions",
-        "return bool(dequantised(integers, element) == number)",
+        "return bool(dequantized(integers, element) == number)",
         "return True",
         FoldQdqPass(),
         lambda: qdq.moves(qdq.MOVES["pad by another number"]),
     ),
     "a clamp that leaves out integers dropped": Fault(
-        f"{OPTIMIZE}._fold_quantise",
+        f"{OPTIMIZE}._fold_quantize",
         "return stored_bounds(bounds, element) == range_of(element)",
         "return stored_bounds(bounds, element)[0] == range_of(element)[0]",
         FoldQdqPass(),
         lambda: qdq.moves(qdq.MOVES["clamp"]),
     ),
     "a bias one too large": Fault(
-        f"{OPTIMIZE}._fold_quantise",
+        f"{OPTIMIZE}._fold_quantize",
         "integers = np.rint(numbers / scales)",
         "integers = np.rint(numbers / scales) + 1",
         FoldQdqPass(),

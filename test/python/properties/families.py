@@ -62,7 +62,7 @@ def jumping(b: Builder) -> None:
     b.step(name, STEPS[name], b.draw(st.sampled_from(b.float_inputs())))
 
 
-def parametrised(b: Builder) -> None:
+def parametrized(b: Builder) -> None:
     """Activations with numbers of their own."""
     x = b.pick()
     slope = b.draw(st.sampled_from([0.01, 0.2, 1.0, 3.0]))
@@ -177,7 +177,7 @@ def batch_norm(b: Builder, value: int) -> int:
     return b.step("batch_norm", lambda x, m, v, w, c: functional.batch_norm(x, m, v, w, c), value, weights=weights)
 
 
-def batch_normalised(b: Builder) -> None:
+def batch_normalized(b: Builder) -> None:
     batch_norm(b, b.pick(b.int(2, 4)))
 
 
@@ -356,7 +356,7 @@ def image_movement(b: Builder) -> None:
 FAMILIES: dict[str, Callable[[Builder], None]] = {
     function.__name__: function
     for function in (
-        unary, jumping, parametrised, prelu, binary, convolution, transposed_convolution, batch_normalised, linear,
+        unary, jumping, parametrized, prelu, binary, convolution, transposed_convolution, batch_normalized, linear,
         matmul, attention, reduction, softmax, normalization, pooling, adaptive_pooling, movement, concatenation,
         image_movement,
     )

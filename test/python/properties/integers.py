@@ -31,7 +31,7 @@ class Params:
     """An fp32 number, as files have it."""
     zero_point: int
 
-    def centred(self, integers: NDArray[Any]) -> Integers:
+    def centered(self, integers: NDArray[Any]) -> Integers:
         """integer − zero point."""
         return integers.astype(np.int64) - self.zero_point
 
@@ -88,7 +88,7 @@ def rounded(numbers: NDArray[Any], window: NDArray[Any] | Fraction, low: int = L
     return Expected(bound(-1), bound(1))
 
 
-def requantise(
+def requantize(
     sums: Integers, factor: NDArray[np.float32] | np.float32, zero_point: int, low: int, high: int
 ) -> Integers:
     """int32 sums to int8: the fp32 product with `factor`, rounded to nearest even, plus the zero point, clamped."""
@@ -129,9 +129,9 @@ def fully_connected(
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Expected:
     """x [..., I] · weight [O, I]."""
-    sums = source.centred(x) @ weight.integers.astype(np.int64).T
+    sums = source.centered(x) @ weight.integers.astype(np.int64).T
     sums = sums + weight.bias(bias, source, len(weight.integers))
-    return exactly(requantise(sums, weight.factor(source, result), result.zero_point, *limits(result, bounds)))
+    return exactly(requantize(sums, weight.factor(source, result), result.zero_point, *limits(result, bounds)))
 
 
 def limits(result: Params, bounds: tuple[float | None, float | None]) -> tuple[int, int]:
@@ -153,7 +153,7 @@ def convolution(
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Expected:
     """x [N, C, H, W] and weight [O, C / groups, R, S]."""
-    image = np.pad(source.centred(x), ((0, 0), (0, 0), *((p, p) for p in padding)))
+    image = np.pad(source.centered(x), ((0, 0), (0, 0), *((p, p) for p in padding)))
     out, _, *kernel = weight.integers.shape
     size = [(image.shape[2 + i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     sums = np.zeros((len(x), out, *size), np.int64)
@@ -184,7 +184,7 @@ def transposed_convolution(
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Expected:
     """x [N, C, H, W] and weight [C, O / groups, R, S]."""
-    image = source.centred(x)
+    image = source.centered(x)
     _, out, *kernel = weight.integers.shape
     height, width = image.shape[2:]
     full = [
@@ -216,13 +216,13 @@ def _by_channel(
 ) -> Expected:
     sums = sums + weight.bias(bias, source, sums.shape[1])[:, None, None]
     factor = weight.factor(source, result).reshape(-1, 1, 1)
-    return exactly(requantise(sums, factor, result.zero_point, *limits(result, bounds)))
+    return exactly(requantize(sums, factor, result.zero_point, *limits(result, bounds)))
 
 
 def matrix_product(a: NDArray[np.int8], pa: Params, b: NDArray[np.int8], pb: Params, result: Params) -> Expected:
     """a [..., M, K] · b [..., K, N]."""
     factor = np.float32(pa.scale) * np.float32(pb.scale) / np.float32(result.scale)
-    return exactly(requantise(pa.centred(a) @ pb.centred(b), factor, result.zero_point, LOW, HIGH))
+    return exactly(requantize(pa.centered(a) @ pb.centered(b), factor, result.zero_point, LOW, HIGH))
 
 
 # Elementwise
@@ -245,7 +245,7 @@ def sum_of(
     `src/microparams-init.c`, `src/qs8-vadd/scalar.c.in`.
     """
     ratios = [Fraction(p.scale) / Fraction(result.scale) for p in (pa, pb)]
-    terms: list[Any] = list(np.broadcast_arrays(pa.centred(a).astype(object), pb.centred(b).astype(object)))
+    terms: list[Any] = list(np.broadcast_arrays(pa.centered(a).astype(object), pb.centered(b).astype(object)))
     exact = terms[0] * ratios[0] + sign * terms[1] * ratios[1] + result.zero_point
     largest = max(np.float32(p.scale) / np.float32(result.scale) for p in (pa, pb))
     shift = 20 - (int(np.frexp(largest)[1]) - 1)
@@ -267,8 +267,8 @@ def product_of(
     `xnn_init_qs8_mul_minmax_{scalar,rndnu_neon}_params` of `src/microparams-init.c`, `src/qs8-vmul/neon.c.in`.
     """
     factor = np.float32(pa.scale) * np.float32(pb.scale) / np.float32(result.scale)
-    products, low_and_high = pa.centred(a) * pb.centred(b), limits(result, bounds)
-    to_even = requantise(products, factor, result.zero_point, *low_and_high)
+    products, low_and_high = pa.centered(a) * pb.centered(b), limits(result, bounds)
+    to_even = requantize(products, factor, result.zero_point, *low_and_high)
     ties_up = (products.astype(object) * Fraction(float(factor)) + Fraction(1, 2)) // 1 + result.zero_point
     ties_up = np.clip(ties_up, *low_and_high).astype(np.int64)
     return Expected(np.minimum(to_even, ties_up), np.maximum(to_even, ties_up))
@@ -282,7 +282,7 @@ def mean(x: NDArray[np.int8], source: Params, axes: tuple[int, ...], result: Par
     """
     count = int(np.prod([x.shape[axis] for axis in axes]))
     ratio = Fraction(source.scale) / Fraction(result.scale) / count
-    exact = source.centred(x).sum(axes, keepdims=True).astype(object) * ratio + result.zero_point
+    exact = source.centered(x).sum(axes, keepdims=True).astype(object) * ratio + result.zero_point
     size = abs(x.astype(np.int64).sum(axes, keepdims=True)).astype(object) * ratio
     size = size + abs(source.zero_point * count) * ratio + abs(result.zero_point)
     return rounded(exact, size * Fraction(4, 2**24))
@@ -303,7 +303,7 @@ def table(
     zero point added, rounded once. Source: `src/reference/unary-elementwise.cc`.
     """
     integers = np.arange(LOW, HIGH + 1)
-    numbers = (source.centred(integers).astype(np.float32) * np.float32(source.scale)).astype(np.float64)
+    numbers = (source.centered(integers).astype(np.float32) * np.float32(source.scale)).astype(np.float64)
     with np.errstate(all="ignore"):
         steps = np.nan_to_num(function(numbers) / result.scale)
     steps = np.clip(steps, -(2.0**20), 2.0**20)

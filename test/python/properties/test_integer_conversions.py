@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
 from properties.integers import HIGH, LOW, Expected, Params, exactly, f32
-from properties.quantised import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
+from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
 from xdsl.ir import SSAValue
 
 EVERY = np.arange(LOW, HIGH + 1).astype(np.int8)
 
 
-def quantised(numbers: NDArray[np.float32], params: Params) -> integers.Integers:
+def quantized(numbers: NDArray[np.float32], params: Params) -> integers.Integers:
     """Products with the inverse scale in fp32, rounded to nearest even, as `quantized_decomposed` defines it."""
     inverse = np.float32(1) / np.float32(params.scale)
     with np.errstate(over="ignore"):
@@ -29,7 +29,7 @@ def quantised(numbers: NDArray[np.float32], params: Params) -> integers.Integers
 
 @settings(max_examples=examples(25), **DETERMINISTIC)
 @given(PARAMS, st.integers(0, 2**32 - 1))
-def test_quantise(params: Params, seed: int) -> None:
+def test_quantize(params: Params, seed: int) -> None:
     generator = np.random.default_rng(seed)
     steps = np.concatenate([np.arange(-300, 300) / 2, generator.uniform(-300, 300, 100), [1e9, -1e9, 1e30, -1e30]])
     with np.errstate(over="ignore"):
@@ -37,42 +37,42 @@ def test_quantise(params: Params, seed: int) -> None:
     numbers = np.concatenate([scaled, [np.inf, -np.inf, 0.0, -0.0]])
     numbers = numbers.astype(np.float32)
     b = Builder()
-    program = b.lowered(b.quantise(b.input(numbers), params))
+    program = b.lowered(b.quantize(b.input(numbers), params))
     for (got,) in b.run(program):
-        exactly(quantised(numbers, params)).check(got)
+        exactly(quantized(numbers, params)).check(got)
 
 
 @settings(max_examples=examples(15), **DETERMINISTIC)
 @given(PARAMS)
-def test_quantise_gives_nan_some_integer(params: Params) -> None:
+def test_quantize_gives_nan_some_integer(params: Params) -> None:
     """Which one no definition says; the other numbers of the tensor are not affected."""
     numbers = np.array([np.nan, params.scale, -params.scale] * 11, np.float32)
     b = Builder()
-    program = b.lowered(b.quantise(b.input(numbers), params))
+    program = b.lowered(b.quantize(b.input(numbers), params))
     for (got,) in b.run(program):
-        exactly(quantised(numbers[1:3], params)).check(got[1:3])
-        exactly(quantised(numbers[-2:], params)).check(got[-2:])
+        exactly(quantized(numbers[1:3], params)).check(got[1:3])
+        exactly(quantized(numbers[-2:], params)).check(got[-2:])
 
 
 @settings(max_examples=examples(15), **DETERMINISTIC)
 @given(PARAMS)
-def test_dequantise(params: Params) -> None:
+def test_dequantize(params: Params) -> None:
     b = Builder()
     program = b.lowered(b.activation(EVERY, params))
-    expected = params.centred(EVERY).astype(np.float32) * np.float32(params.scale)
+    expected = params.centered(EVERY).astype(np.float32) * np.float32(params.scale)
     for (got,) in b.run(program):
         assert np.array_equal(got, expected)
 
 
 @settings(max_examples=examples(30), **DETERMINISTIC)
 @given(PARAMS, RATIOS, ZERO_POINTS)
-def test_requantise(source: Params, ratio: float, zero_point: int) -> None:
+def test_requantize(source: Params, ratio: float, zero_point: int) -> None:
     result = Params(f32(source.scale / ratio), zero_point)
     b = Builder()
-    program = b.lowered(b.quantise(b.activation(EVERY, source), result))
-    numbers = source.centred(EVERY).astype(np.float32) * np.float32(source.scale)
+    program = b.lowered(b.quantize(b.activation(EVERY, source), result))
+    numbers = source.centered(EVERY).astype(np.float32) * np.float32(source.scale)
     for (got,) in b.run(program):
-        exactly(quantised(numbers, result)).check(got)
+        exactly(quantized(numbers, result)).check(got)
 
 
 Moved = tuple[str, dict[str, Any], tuple[int, ...], Any]
@@ -117,7 +117,7 @@ def test_moves_leave_integers_alone(name: str, args: dict[str, Any], shape: tupl
 
 def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
     """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantise(value, result))
+    program = b.lowered(b.quantize(value, result))
     assert not float_nodes(program)
     for (got,) in b.run(program):
         expected.check(got)
@@ -136,10 +136,10 @@ def test_concatenate(data: Any) -> None:
     b = Builder()
     value = b.op("cat", tensors=[b.activation(x, p) for x, p in zip(parts, params, strict=True)], dim=1)
     expected = [
-        x if p == result else quantised(p.centred(x).astype(np.float32) * np.float32(p.scale), result)
+        x if p == result else quantized(p.centered(x).astype(np.float32) * np.float32(p.scale), result)
         for x, p in zip(parts, params, strict=True)
     ]
-    program = b.lowered(b.quantise(value, result))
+    program = b.lowered(b.quantize(value, result))
     for (got,) in b.run(program):
         exactly(np.concatenate(expected, 1).astype(np.int64)).check(got)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
 from properties.integers import HIGH, LOW, Expected, Params, f32
-from properties.quantised import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
+from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
 from xdsl.ir import SSAValue
 
 from xir.dialects.xnnpack.quantization import PRODUCT, SUM
@@ -24,7 +24,7 @@ SHAPES = st.sampled_from([((3, 70), (3, 70)), ((2, 3, 5), (5,)), ((4, 1), (1, 9)
 
 def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
     """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantise(value, result))
+    program = b.lowered(b.quantize(value, result))
     assert not float_nodes(program)
     for (got,) in b.run(program):
         expected.check(got)
@@ -159,7 +159,7 @@ def test_table(name: str) -> None:
     def holds(data: Any) -> None:
         source = Params(f32(data.draw(st.floats(2.0**-9, 2.0**-3))), data.draw(ZERO_POINTS))
         with np.errstate(all="ignore"):
-            numbers = function((source.centred(EVERY) * source.scale).astype(np.float64))
+            numbers = function((source.centered(EVERY) * source.scale).astype(np.float64))
         defined = np.isfinite(numbers)
         assume(defined.any())
         result = Params(
@@ -167,7 +167,7 @@ def test_table(name: str) -> None:
         )
         assume(result.scale > 2.0**-60)
         b = Builder()
-        program = b.lowered(b.quantise(b.op(name.strip(), self=b.activation(EVERY, source), **args), result))
+        program = b.lowered(b.quantize(b.op(name.strip(), self=b.activation(EVERY, source), **args), result))
         # Both forms of GELU are one look-up where they are less than a sixteenth of a step apart.
         # Softplus adds e^x to 1, which rounds it to 24 bits of that.
         offset = {"gelu ": 4.8e-4 if result.scale > 16 * 4.8e-4 else 0.0, "softplus": 2.0**-22}.get(name, 0.0)
@@ -186,5 +186,5 @@ def test_a_function_is_one_operator(name: str) -> None:
     b = Builder()
     value = b.activation(EVERY, source)
     outputs = [b.op(name.strip(), self=value, **FUNCTIONS[name][0]), b.op("leaky_relu", self=value, negative_slope=0.3)]
-    program = b.lowered(*(b.quantise(each, result) for each in outputs))
+    program = b.lowered(*(b.quantize(each, result) for each in outputs))
     assert len(b.profile(program)) == 2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
 from properties.integers import HIGH, LOW, Expected, Params, Weight, f32
-from properties.quantised import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
+from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
 from xdsl.ir import SSAValue
 
 Bounds = tuple[float | None, float | None]
@@ -72,7 +72,7 @@ def clamped(b: Builder, value: SSAValue, bounds: Bounds) -> SSAValue:
 
 def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
     """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantise(value, result))
+    program = b.lowered(b.quantize(value, result))
     assert not float_nodes(program)
     for (got,) in b.run(program):
         expected.check(got)
@@ -175,9 +175,9 @@ def test_steps_below_what_fp32_holds_are_no_integers(exponent: int, weight_expon
     value = b.op(
         "linear", input=b.activation(x, source), weight=b.weight(weight, 0), bias=b.constant(np.zeros(3, np.float32))
     )
-    program = b.lowered(b.quantise(value, result))
+    program = b.lowered(b.quantize(value, result))
     assert float_nodes(program)
-    exact = source.centred(x).sum(1, keepdims=True) * (source.scale / result.scale * float(weight.scales[0]))
+    exact = source.centered(x).sum(1, keepdims=True) * (source.scale / result.scale * float(weight.scales[0]))
     for (got,) in b.run(program):
         # fp32 without its smallest numbers, which XNNPACK's threads flush to 0.
         assert (np.abs(got - exact) <= 1).all()

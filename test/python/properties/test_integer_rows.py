@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from numpy.typing import NDArray
 from properties.examples import DETERMINISTIC, examples
-from properties.quantised import Builder
+from properties.quantized import Builder
 from xdsl.dialects.builtin import TensorType, f32, f64, i8, i64
 from xdsl.ir import SSAValue
 

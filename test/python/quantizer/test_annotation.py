@@ -167,7 +167,7 @@ def test_parts_of_a_split_share_parameters() -> None:
     assert len({parameters_of(next(iter(part.users))) for part in parts}) == 1
 
 
-def test_parts_of_a_float_split_are_quantised_behind_it() -> None:
+def test_parts_of_a_float_split_are_quantized_behind_it() -> None:
     """Though one part gets to integers alone: the split is one op, and another part is for float ops."""
 
     def forward(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -217,7 +217,7 @@ def constant(module: GraphModule, argument: Any) -> Tensor:
 
 
 @pytest.mark.parametrize("inplace", [False, True])
-def test_silu_is_a_product_with_a_quantised_sigmoid(inplace: bool) -> None:
+def test_silu_is_a_product_with_a_quantized_sigmoid(inplace: bool) -> None:
     module = Calling(lambda m, x: m.b(m.act(m.a(x))), a=nn.Linear(4, 4), act=nn.SiLU(inplace), b=nn.Linear(4, 4))
     graph = converted(module, r(5, 4)).graph
     sigmoid, product = node_of(graph, "sigmoid"), node_of(graph, "mul")
@@ -353,7 +353,7 @@ def test_one_token_that_is_small_keeps_its_bits() -> None:
 # Configurations
 
 
-def test_dynamic_quantisation_is_of_products_with_weights() -> None:
+def test_dynamic_quantization_is_of_products_with_weights() -> None:
     module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, groups=8), nn.ReLU(), nn.Flatten(), nn.Linear(8, 4))
     assert annotated(module, r(1, 3, 5, 5), config=QuantConfig("dynamic")) == ["conv2d", "linear"]
     graph = converted(module, r(1, 3, 5, 5), config=QuantConfig("dynamic")).graph

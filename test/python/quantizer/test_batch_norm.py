@@ -104,11 +104,11 @@ def test_numbers_stay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(qat_utils, "_get_aten_graph_module_for_pattern", search)
     module, x = CASES[name]
-    quantised = xir.quantize(module.eval(), (x,))
+    quantized = xir.quantize(module.eval(), (x,))
     with torch.no_grad():
-        exact, got = module(x), quantised.module()(x)
+        exact, got = module(x), quantized.module()(x)
     assert decibels(exact, got) > 30
-    file = xir.to_edge(quantised).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
+    file = xir.to_edge(quantized).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
     (ours,) = Runtime.get().load_program(file).load_method().execute([x])
     assert decibels(got, ours) > 40
 
@@ -116,5 +116,5 @@ def test_numbers_stay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_becomes_part_of_weights() -> None:
     module, x = CASES["part of the weights"]
-    quantised = xir.quantize(module.eval(), (x,))
-    assert not any("batch_norm" in str(node.target) for node in quantised.graph.nodes)
+    quantized = xir.quantize(module.eval(), (x,))
+    assert not any("batch_norm" in str(node.target) for node in quantized.graph.nodes)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from xir.quantizer import QuantConfig, XnnpackQuantizer, quantize_and_measure
 from xir.quantizer.choice import counts, estimate, ranked, ratio
 from xir.quantizer.quantize import converted, prepared, rounded
-from xir.quantizer.times import Times, predict, profile_of
+from xir.quantizer.times import LayerTimes, predict, profile_of
 
 r = torch.randn
 
@@ -48,7 +48,7 @@ class Made:
         floats, graph = calibrated.floats, rounded(calibrated)
         self.layers = dict(self.quantizer.layers)
         integer = predict(converted(self.program, graph, (IMAGES[0], {})), self.profile)
-        self.times = Times(floats, self.layers, integer, predict(self.program, self.profile), self.profile)
+        self.times = LayerTimes(floats, self.layers, integer, predict(self.program, self.profile), self.profile)
 
     def microseconds(self, kept: Sequence[str]) -> float:
         """What the lowered program is predicted to take."""

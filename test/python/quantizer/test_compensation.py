@@ -166,7 +166,7 @@ def test_layers_are_rounded_behind_those_before_them(monkeypatch: pytest.MonkeyP
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 32)).eval()
     program = xir.quantize(model, SEEN[0], SEEN[:1], QuantConfig("int4")).module()
-    quantised = next(node for node in program.graph.nodes if str(node.target) == "aten.linear.default")
+    quantized = next(node for node in program.graph.nodes if str(node.target) == "aten.linear.default")
     values: dict[Any, Any] = {}
 
     class Watching(torch.fx.Interpreter):
@@ -176,7 +176,7 @@ def test_layers_are_rounded_behind_those_before_them(monkeypatch: pytest.MonkeyP
 
     Watching(program).run(*SEEN[0])
     assert len(moments) == 2
-    behind = layerwise.by_token(values[quantised])
+    behind = layerwise.by_token(values[quantized])
     torch.testing.assert_close(moments[1], behind.T @ behind, rtol=1e-4, atol=1e-4)
 
 
@@ -208,8 +208,8 @@ def test_weights_of_several_readers() -> None:
     assert any(torch.equal(value, table) for value in program.state_dict.values())
     plain = xir.quantize(model, inputs[0], config=QuantConfig("int4"))
 
-    def error(quantised: Any) -> float:
-        module, exact = quantised.module(), Shared().eval()
+    def error(quantized: Any) -> float:
+        module, exact = quantized.module(), Shared().eval()
         with torch.no_grad():
             return sum(float((module(*each) - exact(*each)).square().sum()) for each in inputs)
 

@@ -74,8 +74,8 @@ def pytree_leaves(program: ExportedProgram, kwargs: dict[str, Any]) -> list[Any]
 @pytest.mark.parametrize("config", [QuantConfig(), QuantConfig("dynamic")], ids=lambda config: config.mode)
 def test_keyword_arguments_dicts_numbers_and_none(model: nn.Module, config: QuantConfig) -> None:
     args, kwargs = arguments()
-    quantised = xir.quantize(model, args, [arguments() for _ in range(8)], config, kwargs=kwargs)
-    check(model, quantised, 3, 25)
+    quantized = xir.quantize(model, args, [arguments() for _ in range(8)], config, kwargs=kwargs)
+    check(model, quantized, 3, 25)
 
 
 def test_a_program_exported_with_keyword_arguments_keeps_its_open_sizes(
@@ -83,10 +83,10 @@ def test_a_program_exported_with_keyword_arguments_keeps_its_open_sizes(
 ) -> None:
     args, kwargs = arguments(5)
     calibration = [arguments(rows) for rows in (4, 10, 7, 10)]
-    quantised, report = quantize_and_measure(program, args, calibration, kwargs=kwargs)
+    quantized, report = quantize_and_measure(program, args, calibration, kwargs=kwargs)
     assert report.inputs == 4
-    assert {int(bounds.upper) for bounds in quantised.range_constraints.values()} == {10}
-    check(model, quantised, 9, 20)
+    assert {int(bounds.upper) for bounds in quantized.range_constraints.values()} == {10}
+    check(model, quantized, 9, 20)
 
 
 def test_calibration_by_keyword() -> None:
@@ -178,7 +178,7 @@ def test_each_output_is_bounded_for_itself() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_why_there_is_nothing_to_quantise(model: nn.Module, shape: tuple[int, ...], mode: Any, message: str) -> None:
+def test_why_there_is_nothing_to_quantize(model: nn.Module, shape: tuple[int, ...], mode: Any, message: str) -> None:
     x = r(*shape).to(next((each.dtype for each in model.parameters()), torch.float32))
     with pytest.raises(DiagnosticError, match=f"the model has nothing to quantise: .*{message}"):
         xir.quantize(model.eval(), (x,), config=QuantConfig(mode))

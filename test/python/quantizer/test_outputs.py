@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from xir.quantizer import QuantConfig, quantize_and_measure
-from xir.quantizer.outputs import Places, output_nodes
+from xir.quantizer.outputs import FixedPlaces, output_nodes
 
 r = torch.randn
 
@@ -124,6 +124,6 @@ def test_what_has_a_place() -> None:
                     torch.sin(x.gather(-1, places)), x.to(torch.int64), x.flatten().argsort() + 1)  # fmt: skip
 
     graph = torch.export.export(Several(), (r(4, 6),)).graph
-    places = Places(graph)
+    places = FixedPlaces(graph)
     found = [places.is_fixed(node) for node in output_nodes(graph)]
     assert found == [True, False, True, False, True, True, False, True, False]

@@ -113,9 +113,9 @@ def test_calibration_is_any_iterable_and_defaults_to_the_sample(network: nn.Modu
 def test_an_exported_program_keeps_its_open_dimensions(network: nn.Module) -> None:
     batch = Dim("batch", min=1, max=6)
     program = torch.export.export(network, (r(2, 3, 16, 16),), dynamic_shapes=({0: batch},))
-    quantised = xir.quantize(program, (IMAGES[0],), [r(3, 3, 16, 16), IMAGES[0]])
-    assert quantised.module()(r(5, 3, 16, 16)).shape == (5, 32)
-    assert {int(bounds.upper) for bounds in quantised.range_constraints.values()} == {6}
+    quantized = xir.quantize(program, (IMAGES[0],), [r(3, 3, 16, 16), IMAGES[0]])
+    assert quantized.module()(r(5, 3, 16, 16)).shape == (5, 32)
+    assert {int(bounds.upper) for bounds in quantized.range_constraints.values()} == {6}
 
 
 def test_constant_zeros_have_a_scale() -> None:
@@ -212,11 +212,11 @@ def test_measured_programs_have_buffers_of_their_own() -> None:
     assert not model.mean.any()
     assert torch.equal(model.rows, torch.ones(2, 4, 8, 8))
     # Both called one image after the other, from where the buffers begin.
-    floats, quantised = torch.export.export(model, (images[0],)).module(), program.module()
+    floats, quantized = torch.export.export(model, (images[0],)).module(), program.module()
     with torch.no_grad():
         wanted, given = (
             zip(*([each.clone() for each in called(image)] for image in images), strict=True)
-            for called in (floats, quantised)
+            for called in (floats, quantized)
         )
     expected = [sqnr(torch.cat(want), torch.cat(got)) for want, got in zip(wanted, given, strict=True)]
     assert [each.sqnr for each in report.outputs] == pytest.approx(expected, abs=0.05)
@@ -472,7 +472,7 @@ def test_values_without_a_range_are_located() -> None:
         )
 
 
-def test_a_model_with_nothing_to_quantise() -> None:
+def test_a_model_with_nothing_to_quantize() -> None:
     with pytest.raises(DiagnosticError, match="nothing to quantise"):
         xir.quantize(nn.Softmax(-1), (r(2, 4),))
     with pytest.raises(DiagnosticError, match="nothing to quantise"):
@@ -597,6 +597,6 @@ class Picks(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_indices_are_no_numbers_to_quantise() -> None:
+def test_indices_are_no_numbers_to_quantize() -> None:
     module, x = Picks().eval(), r(4, 8)
     assert quality(module, xir.quantize(module, (x,)), x) > 30

@@ -18,7 +18,7 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
 import xir
-from random_programs import quantised
+from random_programs import quantized
 from random_programs.exact import Reference, eager, references
 from random_programs.program import Program, Several, drawn_input, merged
 from xir import runtime
@@ -144,11 +144,11 @@ def _findings(programs: Sequence[Program], forms: Sequence[str], seed: int, stoc
     form = ""
     try:
         mode = forms[0].rpartition(" ")[0]
-        given = quantised.quantised(programs, mode) if mode else exported(programs)
+        given = quantized.quantized(programs, mode) if mode else exported(programs)
         stage = "refused"
         edge = xir.to_edge(given)
         found = list[Finding]()
-        runs = list(computed(given, programs, seed, is_quantised=mode != ""))
+        runs = list(computed(given, programs, seed, is_quantized=mode != ""))
         for form in forms:
             stage = "refused"
             made = lowered(edge, form)
@@ -184,15 +184,15 @@ def _findings(programs: Sequence[Program], forms: Sequence[str], seed: int, stoc
 
 
 def computed(
-    given: ExportedProgram, programs: Sequence[Program], seed: int, *, is_quantised: bool
+    given: ExportedProgram, programs: Sequence[Program], seed: int, *, is_quantized: bool
 ) -> Iterator[tuple[list[dict[str, Tensor]], list[dict[str, Reference]]]]:
     """The draws of inputs that PyTorch itself computes, and what it does."""
     for inputs in draws(programs, given, seed):
         try:
-            if not is_quantised:
+            if not is_quantized:
                 check_sizes(given, programs, inputs)
-            if is_quantised:
-                wanted = quantised.references(given, programs, inputs, seed)
+            if is_quantized:
+                wanted = quantized.references(given, programs, inputs, seed)
             else:
                 wanted = [references(program, each, seed) for program, each in zip(programs, inputs, strict=True)]
         except Exception:

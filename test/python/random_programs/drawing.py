@@ -14,20 +14,20 @@ MAIN_TYPES = (torch.float32, torch.float32, torch.float32, torch.float16, torch.
 """What most inputs of a program have one of."""
 
 
-def drawn(seed: int, *, fewest: int = 3, most: int = 9, open_sizes: bool = False, quantised: bool = False) -> Program:
+def drawn(seed: int, *, fewest: int = 3, most: int = 9, open_sizes: bool = False, quantized: bool = False) -> Program:
     """A program of `fewest` to `most` lines, or a few more where a family adds several.
 
-    With `open_sizes` the caller chooses the sizes of some dimensions. With `quantised` it is in fp32, has what is
+    With `open_sizes` the caller chooses the sizes of some dimensions. With `quantized` it is in fp32, has what is
     quantised, mostly, and nothing that jumps.
     """
-    b = Builder(seed, open_sizes=open_sizes, jumps=not quantised)
-    main = torch.float32 if quantised else b.one(MAIN_TYPES)
+    b = Builder(seed, open_sizes=open_sizes, jumps=not quantized)
+    main = torch.float32 if quantized else b.one(MAIN_TYPES)
     for _ in range(b.int(1, 2)):
-        b.input(main if quantised or b.flag(0.75) else b.any_type(), shape(b))
+        b.input(main if quantized or b.flag(0.75) else b.any_type(), shape(b))
     wanted = b.int(fewest, most)
-    if quantised and b.flag(0.8):
+    if quantized and b.flag(0.8):
         (image if b.rank("x0") == 4 else product)(b)
-    families = SMOOTH if quantised else tuple(FAMILIES)
+    families = SMOOTH if quantized else tuple(FAMILIES)
     weights = [FAMILIES[family] for family in families]
     for _ in range(4 * most):
         if len(b.lines) >= wanted:

@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch.export import ExportedProgram
 
-from random_programs import campaign, compiled, quantised
+from random_programs import campaign, compiled, quantized
 from random_programs.builder import FLOATS, INTEGERS
 from random_programs.campaign import CHUNK, COUNTED, OTHERS, TOGETHER, Part, Process, Result, read
 from random_programs.compiled import Finding, again, alone, findings
@@ -139,7 +139,7 @@ def test_products_below_the_smallest_normal_number_may_be_lost() -> None:
     assert bounds.wrong(torch.tensor([[1.0, 4 * smallest]])) == ""
     assert bounds.wrong(torch.tensor([[1.0, 2 * smallest]])) != ""
     below = torch.tensor([smallest / 2, 3.0])
-    assert quantised.bounds(below, below.double()).wrong(torch.tensor([0.0, 3.0])) == ""
+    assert quantized.bounds(below, below.double()).wrong(torch.tensor([0.0, 3.0])) == ""
 
 
 @pytest.mark.filterwarnings("ignore")

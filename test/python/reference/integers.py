@@ -18,12 +18,12 @@ from torch.utils._pytree import tree_map_only
 from xir import XnnpackPartitioner, to_edge
 from xir.runtime import Method, Runtime
 
-QUANTISE = torch.ops.quantized_decomposed.quantize_per_tensor.default
+QUANTIZE = torch.ops.quantized_decomposed.quantize_per_tensor.default
 
 
-def is_quantise(node: Node) -> bool:
+def is_quantize(node: Node) -> bool:
     """Whether a node rounds to integers with parameters known before."""
-    return node.op == "call_function" and node.target is QUANTISE
+    return node.op == "call_function" and node.target is QUANTIZE
 
 
 def graph_of(program: ExportedProgram) -> GraphModule:
@@ -84,7 +84,7 @@ def agreements(program: ExportedProgram, inputs: Sequence[tuple[Tensor, ...]]) -
     The program is lowered with all its tensors of integers as further outputs.
     """
     graph, tapped = graph_of(program), graph_of(program)
-    taps = [node for node in tapped.graph.nodes if is_quantise(node)]
+    taps = [node for node in tapped.graph.nodes if is_quantize(node)]
     (output,) = tapped.graph.find_nodes(op="output")
     outputs = output.args[0]
     output.args = ((*outputs, *taps),)

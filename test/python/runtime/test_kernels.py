@@ -688,7 +688,7 @@ def off_ties(*shape: int, scale: torch.Tensor | float = 0.1) -> torch.Tensor:
     return (whole + rand(*shape, low=-0.4, high=0.4)) * scale
 
 
-def quantised(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+def quantized(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     return rand(*shape, dtype=dtype, low=-128 if dtype != torch.uint8 else 0, high=127)
 
 
@@ -719,23 +719,23 @@ CASES.update(
             (off_ties(3, 8), torch.full((3, 2), 0.1), torch.tensor([[1, 2], [0, 0], [-3, 4]]), -8, 7, torch.int8, 4)
         ],
         "quantized_decomposed::dequantize_per_tensor.out": [
-            (quantised(2, 30, dtype=d), 0.1, zero, *RANGE[d], d, to)
+            (quantized(2, 30, dtype=d), 0.1, zero, *RANGE[d], d, to)
             for d in RANGE
             for zero in (0, 7)
             for to in (None, torch.float32, torch.float16)
         ],
         "quantized_decomposed::dequantize_per_tensor.Tensor_out": [
-            (quantised(2, 30, dtype=d), torch.tensor([0.1]), torch.tensor([5]), *RANGE[d], d, None) for d in RANGE
+            (quantized(2, 30, dtype=d), torch.tensor([0.1]), torch.tensor([5]), *RANGE[d], d, None) for d in RANGE
         ],
         "quantized_decomposed::dequantize_per_channel.out": [
-            (quantised(*shape, dtype=torch.int8), scales, zeros, axis, -128, 127, torch.int8, None)
+            (quantized(*shape, dtype=torch.int8), scales, zeros, axis, -128, 127, torch.int8, None)
             for shape, axis in (((2, 3, 7), 1), ((5, 3), -1), ((3, 4), 0))
             for scales in (SCALES, SCALES.double())
             for zeros in (None, ZERO_POINTS, ZERO_POINTS.int())
         ],
         "quantized_decomposed::dequantize_per_token.out": [
             (
-                quantised(3, 20, dtype=torch.int8),
+                quantized(3, 20, dtype=torch.int8),
                 SCALES.double()[:, None],
                 ZERO_POINTS[:, None],
                 -128,
@@ -745,7 +745,7 @@ CASES.update(
             )
         ],
         "quantized_decomposed::dequantize_per_channel_group.out": [
-            (quantised(3, 8, dtype=torch.int8), rand(3, 2, low=0.1), zeros, -8, 7, torch.int8, 4, torch.float32)
+            (quantized(3, 8, dtype=torch.int8), rand(3, 2, low=0.1), zeros, -8, 7, torch.int8, 4, torch.float32)
             for zeros in (None, torch.tensor([[1, 2], [0, 0], [-3, 4]]))
         ],
         "quantized_decomposed::choose_qparams.Tensor_out": [

@@ -21,7 +21,7 @@ from executorch.backends.xnnpack.test.tester import Quantize
 FOLDERS = {"xnnpack": "executorch.backends.xnnpack.test.ops", "operators": "executorch.backends.test.suite.operators"}
 """The packages of tests."""
 
-QUANTISED = 5e-2
+QUANTIZED = 5e-2
 """The absolute tolerance for quantised programs where a test gives none: that of stock's tests of linear layers."""
 
 
@@ -57,7 +57,7 @@ class Recorder:
         self.kept.append(self.program)
 
     def quantize(self, stage: Quantize | None = None, *_: Any) -> Recorder:
-        self.program.quantize, self.program.atol = stage or Quantize(), QUANTISED
+        self.program.quantize, self.program.atol = stage or Quantize(), QUANTIZED
         return self
 
     def run_method_and_compare_outputs(self, *_: Any, atol: float = 1e-3, rtol: float = 1e-3, **__: Any) -> Recorder:
@@ -81,7 +81,7 @@ class Runner:
         self, model: torch.nn.Module, inputs: Any, generate_random_test_inputs: bool = True, dynamic_shapes: Any = None
     ) -> None:
         stage = None if self.quantize is None else self.quantize()
-        tolerance = {} if stage is None else {"atol": QUANTISED}
+        tolerance = {} if stage is None else {"atol": QUANTIZED}
         Recorder.kept.append(Program("", model, tuple(inputs), dynamic_shapes, stage, **tolerance))
 
 

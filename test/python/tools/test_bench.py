@@ -51,7 +51,7 @@ def test_other_weights_inputs_and_forms_are_other_programs(
     stock.stock_program("linear", model, INPUTS, None, tmp_path)
     stock.stock_program("linear", model, (torch.zeros(1, 4),), None, tmp_path)
     for mode in ("static", "dynamic"):
-        program = stock.stock_program("linear", model, INPUTS, stock.Quantisation(mode, [INPUTS], wanted), tmp_path)
+        program = stock.stock_program("linear", model, INPUTS, stock.Quantization(mode, [INPUTS], wanted), tmp_path)
         assert program.graph_sqnr == float("inf")
     with torch.no_grad():
         model.weight += 1
@@ -67,10 +67,10 @@ def test_a_program_whose_making_was_interrupted_is_made_again(made: list[Path], 
     assert made == [path, path]
 
 
-@pytest.mark.parametrize("quantised", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("quantized", [False, True], ids=["fp32", "int8"])
 @pytest.mark.parametrize("name", by_hand.NETWORKS)
-def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantised: bool) -> None:
-    graph = by_hand.Graph(quantised)
+def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantized: bool) -> None:
+    graph = by_hand.Graph(quantized)
     run = graph.finish(by_hand.NETWORKS[name](graph))
     logits = graph.kept[-1]
     before = logits.copy()

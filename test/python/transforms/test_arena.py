@@ -32,9 +32,9 @@ def least(planned: Sequence[Lifetime]) -> int:
 
 
 def by_size(planned: Sequence[Lifetime]) -> list[int]:
-    neighbours = living_together(planned)
-    assert neighbours is not None
-    return place_by_size(planned, neighbours)
+    neighbors = living_together(planned)
+    assert neighbors is not None
+    return place_by_size(planned, neighbors)
 
 
 @pytest.mark.parametrize("way", [by_size, place_by_time, place])

@@ -106,9 +106,9 @@ def test_factors_are_dropped_only_where_aten_does_not_look_at_them(kind: str) ->
 
 def test_the_list_of_kernels_is_of_the_installed_release() -> None:
     assert f"ExecuTorch {version('executorch')}" == EXECUTORCH
-    quantised = {name for name in executorch_kernels() if name.startswith("quantized_decomposed::")}
-    assert executorch_kernels() - quantised == stock_kernels() - quantised
-    assert quantised
+    quantized = {name for name in executorch_kernels() if name.startswith("quantized_decomposed::")}
+    assert executorch_kernels() - quantized == stock_kernels() - quantized
+    assert quantized
 
 
 def test_decompositions_are_of_ops_without_kernels_or_of_special_calls() -> None:

@@ -53,8 +53,8 @@ def cp(*shape: int) -> Const:
     return Const(p(*shape))
 
 
-QUANTISATION = names_of(Quantize | Dequantize)
-"""Conversions from and to integers, which `test_quantised.py` puts around the others."""
+QUANTIZATION = names_of(Quantize | Dequantize)
+"""Conversions from and to integers, which `test_quantized.py` puts around the others."""
 
 Target = Literal["executorch", "xir"]
 Case = tuple[str, dict[str, Any], "Sequence[int] | None"]
@@ -588,7 +588,7 @@ def samples_without(cases: Sequence[Case], names: Iterable[str]) -> list[Case]:
 OF_XIR = {name for row in (*kinds.UNARY, *kinds.BINARY) if row.tag >= FIRST_XIR_TAG for name in row.edge}
 """The ops that mean exactly a node which stock ExecuTorch lacks."""
 
-CASES.extend(samples_without(CASES + XIR_CASES, RULES.keys() - QUANTISATION - OF_XIR))
+CASES.extend(samples_without(CASES + XIR_CASES, RULES.keys() - QUANTIZATION - OF_XIR))
 XIR_CASES.extend(samples_without(XIR_CASES, OF_XIR))
 
 
@@ -725,7 +725,7 @@ def test_a_rule_without_a_case_is_tried_with_its_samples() -> None:
         "edge.cos",
         "edge.max_pool1d",
     ]
-    assert RULES.keys() - QUANTISATION == {name for name, _, _ in (*CASES, *XIR_CASES)}
+    assert RULES.keys() - QUANTIZATION == {name for name, _, _ in (*CASES, *XIR_CASES)}
 
 
 def kinds_built(module: ModuleOp, ctx: XirContext, target: Target) -> set[str]:
@@ -736,7 +736,7 @@ def kinds_built(module: ModuleOp, ctx: XirContext, target: Target) -> set[str]:
 
 
 @pytest.mark.parametrize("target", ["executorch", "xir"])
-@pytest.mark.parametrize("name", sorted(RULES.keys() - QUANTISATION))
+@pytest.mark.parametrize("name", sorted(RULES.keys() - QUANTIZATION))
 def test_the_samples_meet_every_node_that_the_cases_meet(name: str, target: Target) -> None:
     """The reference pages say by the samples what becomes of an op."""
     met: set[str] = set()

@@ -1,6 +1,6 @@
 """A composite means one thing: no more than ten are said twice, and what overrides a decomposition computes the same.
 
-In int8, as tables, overrides are held to ATen by `test_quantised.py`.
+In int8, as tables, overrides are held to ATen by `test_quantized.py`.
 """
 
 from __future__ import annotations

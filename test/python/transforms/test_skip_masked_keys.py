@@ -103,7 +103,7 @@ def test_a_query_without_keys_stays_what_it_is(lowest: float) -> None:
     assert seen_keys(mask.numpy(), 6) is None
 
 
-def test_neighbours_that_see_the_same_are_one_block() -> None:
+def test_neighbors_that_see_the_same_are_one_block() -> None:
     seen = [(0, 2), (0, 2), (0, 2), (0, 2), (1, 4), (1, 4), (0, 5), (0, 4)]
     blocks = [(block.queries, block.keys) for block in blocks_of(seen, 8, 4)]
     assert blocks == [(range(4), range(2)), (range(4, 6), range(1, 4)), (range(6, 8), range(5))]

@@ -23,7 +23,7 @@ from xir.transforms.xnnpack.schedule.widen_depthwise import LEAST_GAIN, WidenDep
 
 @pytest.mark.parametrize("cpu", ["any", "x86"])
 @pytest.mark.parametrize(("stride", "multiplier"), [(1, 1), (2, 1), (1, 2)])
-def test_agrees_with_the_quantised_program_in_eager(cpu: str, stride: int, multiplier: int) -> None:
+def test_agrees_with_the_quantized_program_in_eager(cpu: str, stride: int, multiplier: int) -> None:
     torch.manual_seed(2)
     conv = torch.nn.Conv2d(8, 8 * multiplier, 5, stride, padding=2, groups=8)
     model = torch.nn.Sequential(conv, torch.nn.ReLU()).eval()

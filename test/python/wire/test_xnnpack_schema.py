@@ -26,7 +26,7 @@ from xir.dialects.xnnpack.wire import (
     ValueSlot,
     Wire,
 )
-from xir.emitter.fbs import Schema, Table, load_schema, parse_schema
+from xir.emitter.fbs import FileSchema, Table, load_schema, parse_schema
 
 ROOT = Path(__file__).parents[3]
 STOCK = "executorch/backends/xnnpack/serialization/runtime_schema.fbs"
@@ -35,7 +35,7 @@ Fields = list[tuple[str, str, bool, int]]
 
 
 @pytest.fixture(scope="module")
-def stock() -> Schema:
+def stock() -> FileSchema:
     """ExecuTorch's schema, from the installed wheel."""
     return parse_schema(Path(str(distribution("executorch").locate_file(STOCK))).read_text(encoding="utf-8"))
 
@@ -45,24 +45,24 @@ def fields(table: Table) -> Fields:
     return [(field.name, field.type.lstrip("_"), field.vector, field.slot) for field in table.fields]
 
 
-def members(schema: Schema) -> Mapping[str, tuple[int, str]]:
+def members(schema: FileSchema) -> Mapping[str, tuple[int, str]]:
     union = schema.unions["XNodeUnion"].members
     return {name: (tag, table) for name, (tag, table) in union.items() if tag < FIRST_XIR_TAG}
 
 
-def test_every_node_of_stock_has_its_tag(stock: Schema) -> None:
+def test_every_node_of_stock_has_its_tag(stock: FileSchema) -> None:
     ours = {name: tag for name, (tag, _) in members(load_schema("xnnpack")).items()}
     assert ours == {name: tag for name, (tag, _) in members(stock).items()}
 
 
-def test_every_node_of_stock_has_its_slots(stock: Schema) -> None:
+def test_every_node_of_stock_has_its_slots(stock: FileSchema) -> None:
     ours, theirs = load_schema("xnnpack"), members(stock)
     for name, (_, table) in members(ours).items():
         if name not in RESERVED.values():
             assert fields(ours.tables[table]) == fields(stock.tables[theirs[name][1]]), name
 
 
-def test_the_rest_of_the_graph_is_stocks(stock: Schema) -> None:
+def test_the_rest_of_the_graph_is_stocks(stock: FileSchema) -> None:
     ours = load_schema("xnnpack")
     assert ours.root == stock.root
     for name in ("XNNGraph", "XNode", "XValue", "XNNTensorValue", "XNNQuantizedTensorValue", "OutputMinMax"):

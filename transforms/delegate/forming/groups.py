@@ -71,7 +71,7 @@ def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operat
     result or hands one an operand. A kernel outside moves the data, or fills a tensor, as well as a node inside, and no
     delegate has to be entered and left for it.
     """
-    neighbours: dict[Operation, list[Operation]] = {op: [] for op in marks.taken}
+    neighbors: dict[Operation, list[Operation]] = {op: [] for op in marks.taken}
     ashore: set[Operation] = set()
     for op in ops:
         if op in reads.along:
@@ -80,8 +80,8 @@ def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operat
         for producer in reads(op):
             other = marks.backends.get(producer)
             if backend is not None and backend == other:
-                neighbours[op].append(producer)
-                neighbours[producer].append(op)
+                neighbors[op].append(producer)
+                neighbors[producer].append(op)
                 continue
             if backend is not None and not isinstance(producer, edge.ConstantOp | edge.MutableBufferOp):
                 ashore.add(op)
@@ -95,7 +95,7 @@ def islands(ops: Sequence[Operation], marks: Marks, reads: Reads) -> list[Operat
         seen.add(start)
         component = [start]
         for op in component:
-            component += (new := [other for other in dict.fromkeys(neighbours[op]) if other not in seen])
+            component += (new := [other for other in dict.fromkeys(neighbors[op]) if other not in seen])
             seen.update(new)
         if not ashore.isdisjoint(component) and all(marks.taken[op].only_moves or is_filling(op) for op in component):
             found += component

@@ -22,7 +22,7 @@ from xir.ir.walking import functions_in, only_block, ops_in
 from xir.transforms.analysis.cost import bytes_moved
 from xir.transforms.analysis.refusal import Refusal, RefusalError
 from xir.transforms.analysis.static_tensor import is_static
-from xir.transforms.delegate.forming.op_filter import Selection
+from xir.transforms.delegate.forming.op_filter import OpSelection
 
 COUNTED_OUT = Refusal("a debug counter keeps it outside")
 READ_OUTSIDE = Refusal("it is a constant that ops outside read, and no graph returns one")
@@ -93,7 +93,7 @@ def function_blocks(module: ModuleOp) -> Iterator[Block]:
         yield only_block(function)
 
 
-def mark(block: Block, backend: str, trial: Trial, selection: Selection, marks: Marks, refuse: Refuse) -> None:
+def mark(block: Block, backend: str, trial: Trial, selection: OpSelection, marks: Marks, refuse: Refuse) -> None:
     """Add to `marks` the ops of a block that a backend takes; those that are dead or do nothing are gone afterwards."""
     erase_dead_ops(block, edge.EdgeOp)
     trial.begin(block)

@@ -24,7 +24,7 @@ TYPE_LEFT_OUT = Refusal("the option dtypes leaves out {type}")
 
 
 @dataclass(frozen=True)
-class Selection:
+class OpSelection:
     """The options `ops`, `exclude` and `dtypes`, each name resolved."""
 
     ops: frozenset[str]
@@ -33,9 +33,9 @@ class Selection:
     """The floating-point types that `dtypes` does not name."""
 
     @staticmethod
-    def of(ops: Collection[str], exclude: Collection[str], dtypes: Collection[FloatName]) -> Selection:
+    def of(ops: Collection[str], exclude: Collection[str], dtypes: Collection[FloatName]) -> OpSelection:
         """The options as passes have them. ValueError for the name of an op that does not exist."""
-        return Selection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
+        return OpSelection(op_names(ops), op_names(exclude), frozenset(FLOATS) - set(dtypes))
 
     def check_names(self, module: ModuleOp) -> None:
         """DiagnosticError for torch's name of an operator that has no row and that the module does not call."""
@@ -67,7 +67,7 @@ def op_names(given: Collection[str]) -> frozenset[str]:
 
     A name is an op's own, with or without `edge.`; without its overload it stands for all overloads of the operator,
     and with the overload `default` for the one that has no name. An operator without a row has torch's name, as
-    `aten::erfinv`, which only a program can tell from a mistake: `Selection.check_names`.
+    `aten::erfinv`, which only a program can tell from a mistake: `OpSelection.check_names`.
     """
     found: set[str] = set()
     for name in given:
@@ -85,7 +85,7 @@ def op_names(given: Collection[str]) -> frozenset[str]:
 
 
 def names_of(op: edge.EdgeOp) -> tuple[str, ...]:
-    """The names in a `Selection` that mean an op: its own, and torch's with and without the overload."""
+    """The names in a `OpSelection` that mean an op: its own, and torch's with and without the overload."""
     return op.name, *_torch_names(op.schema)
 
 

@@ -31,10 +31,10 @@ class Lifetime(NamedTuple):
 def place(lifetimes: Sequence[Lifetime]) -> list[int]:
     """An offset for each tensor."""
     offsets = place_by_time(lifetimes)
-    neighbours = living_together(lifetimes)
-    if neighbours is None:
+    neighbors = living_together(lifetimes)
+    if neighbors is None:
         return offsets
-    by_size = place_by_size(lifetimes, neighbours)
+    by_size = place_by_size(lifetimes, neighbors)
     return by_size if extent(lifetimes, by_size) <= extent(lifetimes, offsets) else offsets
 
 
@@ -45,7 +45,7 @@ def extent(lifetimes: Sequence[Lifetime], offsets: Sequence[int]) -> int:
 
 def living_together(lifetimes: Sequence[Lifetime], limit: int = MAX_PAIRS) -> list[list[int]] | None:
     """For each tensor the indices of those whose live ranges overlap its own; None for more than `limit` pairs."""
-    neighbours: list[list[int]] = [[] for _ in lifetimes]
+    neighbors: list[list[int]] = [[] for _ in lifetimes]
     alive: set[int] = set()
     pairs = 0
     for index, starts in events(lifetimes):
@@ -56,10 +56,10 @@ def living_together(lifetimes: Sequence[Lifetime], limit: int = MAX_PAIRS) -> li
         if pairs > limit:
             return None
         for other in alive:
-            neighbours[other].append(index)
-        neighbours[index].extend(alive)
+            neighbors[other].append(index)
+        neighbors[index].extend(alive)
         alive.add(index)
-    return neighbours
+    return neighbors
 
 
 def events(lifetimes: Sequence[Lifetime]) -> list[tuple[int, bool]]:
@@ -70,11 +70,11 @@ def events(lifetimes: Sequence[Lifetime]) -> list[tuple[int, bool]]:
     return [(index, starts) for _, starts, index in ordered]
 
 
-def place_by_size(lifetimes: Sequence[Lifetime], neighbours: Sequence[Sequence[int]]) -> list[int]:
+def place_by_size(lifetimes: Sequence[Lifetime], neighbors: Sequence[Sequence[int]]) -> list[int]:
     """Large tensors first, each at the lowest offset that is free."""
     offsets = [-1] * len(lifetimes)
     for index in sorted(range(len(lifetimes)), key=lambda index: -lifetimes[index].size):
-        placed = (other for other in neighbours[index] if offsets[other] >= 0)
+        placed = (other for other in neighbors[index] if offsets[other] >= 0)
         offset = 0
         for start, end in sorted((offsets[other], offsets[other] + lifetimes[other].size) for other in placed):
             if offset + lifetimes[index].size <= start:

@@ -296,8 +296,8 @@ def _loops(operands: Sequence[Shape], result: Shape) -> int:
     padded = [(1,) * (len(result) - len(shape)) + tuple(shape) for shape in operands]
     sizes = [(size, tuple(shape[axis] == size for shape in padded)) for axis, size in enumerate(result) if size > 1]
     alike = sizes[-1][1] if sizes else ()
-    neighbours = takewhile(lambda each: each[1] == alike, reversed(sizes))
-    return prod(size for size, _ in sizes) // prod(size for size, _ in neighbours)
+    neighbors = takewhile(lambda each: each[1] == alike, reversed(sizes))
+    return prod(size for size, _ in sizes) // prod(size for size, _ in neighbors)
 
 
 def _moved(node: NodeOp) -> Work:

@@ -23,16 +23,16 @@ from xir.ir.provenance import origins_of
 from xir.ir.remarks import Figure, Remark, RemarkKind, function_of, sentence
 from xir.transforms.analysis.cost import multiply_adds
 from xir.transforms.analysis.refusal import Refusal, RefusalError
-from xir.transforms.xnnpack.analysis.tables import is_8_bit, is_dequantise, tables
+from xir.transforms.xnnpack.analysis.tables import is_8_bit, is_dequantize, tables
 
 ANY = UniformType.per_tensor(i8, f32, 1.0)
 """Some type of integers."""
 
 NO_SCALES_BETWEEN = Refusal("it is {count} nodes, and the numbers between them have no scale")
-FILTER_NOT_QUANTISED = Refusal("its filter is not quantised")
-OPERANDS_NOT_QUANTISED = Refusal("its operands are not quantised")
-RESULT_NOT_QUANTISED = Refusal("its result is not quantised")
-RESULT_QUANTISED_TWICE = Refusal("its result is quantised in several ways")
+FILTER_NOT_QUANTIZED = Refusal("its filter is not quantised")
+OPERANDS_NOT_QUANTIZED = Refusal("its operands are not quantised")
+RESULT_NOT_QUANTIZED = Refusal("its result is not quantised")
+RESULT_QUANTIZED_TWICE = Refusal("its result is quantised in several ways")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +113,8 @@ def costs(nodes: Sequence[Operation]) -> dict[str, int]:
         return figures
     elements = sum(prod(shape_of(value)) for value in (*inputs, *outputs))
     # A conversion reads one byte and writes four, or the other way round.
-    converted = [value for value in inputs if isinstance(value.owner, Operation) and is_dequantise(value.owner)]
-    converted += [value for value in outputs if is_quantised_next(value)]
+    converted = [value for value in inputs if isinstance(value.owner, Operation) and is_dequantize(value.owner)]
+    converted += [value for value in outputs if is_quantized_next(value)]
     moved = 4 * elements + 5 * sum(prod(shape_of(value)) for value in converted)
     return figures | {"BytesMoved": moved, "BytesSavedAsIntegers": moved - elements}
 
@@ -153,22 +153,22 @@ def why(nodes: list[xnnpack.NodeOp]) -> RefusalError:
         and isinstance(node.filter.owner, xnnpack.ConstantOp)
         and is_float(node.filter)
     ):
-        return FILTER_NOT_QUANTISED()
+        return FILTER_NOT_QUANTIZED()
     if not all(is_from_integers(value) for value in node.operands):
-        return OPERANDS_NOT_QUANTISED()
-    if not all(is_quantised_next(value) for value in node.results):
-        return RESULT_NOT_QUANTISED()
+        return OPERANDS_NOT_QUANTIZED()
+    if not all(is_quantized_next(value) for value in node.results):
+        return RESULT_NOT_QUANTIZED()
     scales = refused_scales(node)
-    return RESULT_QUANTISED_TWICE() if scales is None else RefusalError(scales)
+    return RESULT_QUANTIZED_TWICE() if scales is None else RefusalError(scales)
 
 
 def is_from_integers(value: SSAValue) -> bool:
     """Whether a value is known at compile time, or dequantised."""
     owner = value.owner
-    return isinstance(owner, xnnpack.ConstantOp) or (isinstance(owner, Operation) and is_dequantise(owner))
+    return isinstance(owner, xnnpack.ConstantOp) or (isinstance(owner, Operation) and is_dequantize(owner))
 
 
-def is_quantised_next(value: SSAValue) -> bool:
+def is_quantized_next(value: SSAValue) -> bool:
     """Whether all that reads a value are conversions to integers."""
     readers = [use.operation for use in value.uses]
     return all(isinstance(op, xnnpack.ConvertOp) and is_8_bit(op.output) for op in readers)
@@ -204,7 +204,7 @@ def refusal(node: xnnpack.NodeOp, operands: Iterable[Attribute], results: Iterab
     values = Block(arg_types=operand_types).args
     tried = type(node).create(operands=values, result_types=result_types, properties=properties)
     try:
-        tried.verify_quantised()
+        tried.verify_quantized()
     except VerifyException as error:
         return str(error)
     finally:

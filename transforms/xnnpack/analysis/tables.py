@@ -37,7 +37,7 @@ def tables(block: Block) -> list[list[xnnpack.NodeOp]]:
         if op in seen or not is_start(op):
             continue
         readers = readers_of(op)
-        if len(readers) > 1 and not is_dequantise(op):
+        if len(readers) > 1 and not is_dequantize(op):
             continue
         for reader in readers:
             if chain := table_through(op, reader):
@@ -116,7 +116,7 @@ def is_unary(op: Operation, values: set[SSAValue]) -> bool:
     return values.issuperset((op.lhs, op.rhs))
 
 
-def is_dequantise(op: Operation) -> bool:
+def is_dequantize(op: Operation) -> bool:
     """Whether a node makes fp32 numbers of 8-bit ones with a known scale."""
     return isinstance(op, xnnpack.ConvertOp) and is_8_bit(op.input) and isinstance(element_type(op.output), Float32Type)
 

@@ -14,7 +14,7 @@ from xir.dialects.delegate import GraphOp
 from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import moves_data
-from xir.dialects.xnnpack.quantization import is_quantised
+from xir.dialects.xnnpack.quantization import is_quantized
 from xir.ir.annotations import ORIGINS
 from xir.ir.context import XirContext
 from xir.ir.elements import NotStoredError
@@ -144,8 +144,8 @@ def check_node(op: xnnpack.NodeOp) -> None:
 
 def is_between_integers(op: xnnpack.NodeOp) -> bool:
     """Whether a node has quantised operands or results, or reads dequantised constants: `fold-qdq` will replace it."""
-    return any(is_quantised(element_type(value)) for value in (*op.operands, *op.results)) or any(
-        isinstance(value.owner, xnnpack.ConvertOp) and is_quantised(element_type(value.owner.input))
+    return any(is_quantized(element_type(value)) for value in (*op.operands, *op.results)) or any(
+        isinstance(value.owner, xnnpack.ConvertOp) and is_quantized(element_type(value.owner.input))
         for value in op.operands
     )
 

@@ -70,7 +70,7 @@ def counted(convolution: Convolution, form: Form, batch: int, is_bounded: bool) 
     """The nodes of a form, in the order that they run in; those of the direct one are the convolution."""
     shape = (batch, convolution.height.size, convolution.width.size, convolution.input_channels)
     nodes = Counter(convolution, is_bounded)
-    compose(convolution, form, nodes, Tensor(shape, Memory(FLOAT_BYTES * prod(shape))))
+    compose(convolution, form, nodes, CountedTensor(shape, Memory(FLOAT_BYTES * prod(shape))))
     return nodes.nodes
 
 
@@ -81,7 +81,7 @@ class Memory:
     bytes: int
 
 
-class Tensor(NamedTuple):
+class CountedTensor(NamedTuple):
     """A value that is counted."""
 
     shape: Shape
@@ -96,30 +96,32 @@ class CountedNode(Step[Memory]):
 
 
 @dataclass
-class Counter(Nodes[Tensor]):
+class Counter(Nodes[CountedTensor]):
     """Counts what nodes do instead of building them."""
 
     convolution: Convolution
     is_bounded: bool
     nodes: list[CountedNode] = field(default_factory=list[CountedNode])
-    copies: dict[tuple[Tensor, Shape], Tensor] = field(default_factory=dict[tuple[Tensor, Shape], Tensor])
+    copies: dict[tuple[CountedTensor, Shape], CountedTensor] = field(
+        default_factory=dict[tuple[CountedTensor, Shape], CountedTensor]
+    )
     """Tensors and shapes -> what reshapes make of them: those of several taps are one."""
 
-    def add(self, work: Work, operands: Sequence[Tensor], result: Shape) -> Tensor:
+    def add(self, work: Work, operands: Sequence[CountedTensor], result: Shape) -> CountedTensor:
         """Count a node."""
         made = Memory(FLOAT_BYTES * prod(result))
         self.nodes.append(CountedNode(tuple(operand.memory for operand in operands), (made,), work=work))
-        return Tensor(result, made)
+        return CountedTensor(result, made)
 
-    def shape(self, value: Tensor) -> Shape:
+    def shape(self, value: CountedTensor) -> Shape:
         return value.shape
 
-    def depthwise(self, value: Tensor, taps: Sequence[Fraction], axis: int, window: Window) -> Tensor:
+    def depthwise(self, value: CountedTensor, taps: Sequence[Fraction], axis: int, window: Window) -> CountedTensor:
         result = with_size(value.shape, axis, window.output)
         is_strided = axis == WIDTH and window.stride > 1
         return self.add(node_costs.depthwise(len(taps), value.shape, result, is_strided), [value], result)
 
-    def product(self, value: Tensor, factor: Factor, is_result: bool = False) -> Tensor:
+    def product(self, value: CountedTensor, factor: Factor, is_result: bool = False) -> CountedTensor:
         batch, *_, inner = value.shape
         channels = factor.groups * self.convolution.output_channels
         result = (batch, factor.height.output, factor.width.output, channels)
@@ -127,33 +129,33 @@ class Counter(Nodes[Tensor]):
         work = node_costs.convolution(value.shape, filter, result, factor.groups, factor.is_plain)
         return self.add(work, [value], result)
 
-    def binary(self, kind: Literal["add", "subtract"], lhs: Tensor, rhs: Tensor) -> Tensor:
+    def binary(self, kind: Literal["add", "subtract"], lhs: CountedTensor, rhs: CountedTensor) -> CountedTensor:
         return self.add(node_costs.elementwise(2, lhs.shape), [lhs, rhs], lhs.shape)
 
-    def scaled(self, value: Tensor, factor: Fraction) -> Tensor:
+    def scaled(self, value: CountedTensor, factor: Fraction) -> CountedTensor:
         return value if factor == 1 else self.add(node_costs.elementwise(1, value.shape), [value], value.shape)
 
-    def bounded(self, value: Tensor) -> Tensor:
+    def bounded(self, value: CountedTensor) -> CountedTensor:
         if not self.is_bounded:
             return value
         return self.add(node_costs.elementwise(1, value.shape), [value], value.shape)
 
-    def concatenated(self, values: Sequence[Tensor], axis: int) -> Tensor:
+    def concatenated(self, values: Sequence[CountedTensor], axis: int) -> CountedTensor:
         shapes = tuple(value.shape for value in values)
         result = with_size(shapes[0], axis, sum(shape[axis] for shape in shapes))
         return self.add(node_costs.joined(shapes, axis), values, result)
 
-    def reshaped(self, value: Tensor, shape: Shape, is_copied: bool = False) -> Tensor:
+    def reshaped(self, value: CountedTensor, shape: Shape, is_copied: bool = False) -> CountedTensor:
         if not is_copied:
-            return Tensor(shape, value.memory)
+            return CountedTensor(shape, value.memory)
         key = (value, shape)
         if key not in self.copies:
             self.copies[key] = self.add(node_costs.copy(shape, 1), [value], shape)
         return self.copies[key]
 
-    def sliced(self, value: Tensor, offsets: Shape, sizes: Shape) -> Tensor:
+    def sliced(self, value: CountedTensor, offsets: Shape, sizes: Shape) -> CountedTensor:
         return self.add(node_costs.sliced(value.shape, sizes), [value], sizes)
 
-    def padded(self, value: Tensor, before: Shape, after: Shape) -> Tensor:
+    def padded(self, value: CountedTensor, before: Shape, after: Shape) -> CountedTensor:
         result = tuple(map(sum, zip(before, value.shape, after, strict=True)))
         return self.add(node_costs.padded(value.shape, result), [value], result)

@@ -219,7 +219,7 @@ class Nodes(ABC, Generic[Value]):
             values = [self.concatenated(group, axis) if len(group) > 1 else group[0] for group in groups]
         return values[0]
 
-    def neighbours(self, value: Value, count: int, is_copied: bool) -> Value:
+    def neighbors(self, value: Value, count: int, is_copied: bool) -> Value:
         """Channels of `count` neighbouring pixels as the pixels that they are."""
         batch, height, width, channels = self.shape(value)
         return self.reshaped(value, (batch, height, width * count, channels // count), is_copied)
@@ -298,7 +298,7 @@ def compose(convolution: Convolution, form: Form, nodes: Nodes[Value], image: Va
             sums = reduced(nodes, products, columns)
             wide = nodes.joined(sums if stack else list(map(nodes.bounded, sums)), CHANNELS)
             if stack:
-                wide = nodes.neighbours(wide, form.width, is_copied=len(stack) > 1)
+                wide = nodes.neighbors(wide, form.width, is_copied=len(stack) > 1)
                 done += [nodes.group(wide, index, len(stack)) for index in range(len(stack))]
             else:
                 done.append(wide)

@@ -56,7 +56,7 @@ class Weights(NamedTuple):
     is_bias: bool = False
 
 
-class Node(NamedTuple):
+class PlannedNode(NamedTuple):
     """A node of one result."""
 
     kind: type[xnnpack.NodeOp]
@@ -68,7 +68,7 @@ class Node(NamedTuple):
     """What it computes of its operands; None behind a product, where no other convolution computes the same."""
 
 
-Step: TypeAlias = Taps | Weights | Node
+PlannedStep: TypeAlias = Taps | Weights | PlannedNode
 """What makes a value."""
 
 
@@ -76,7 +76,7 @@ Step: TypeAlias = Taps | Weights | Node
 class Recipe:
     """The nodes of a form of a convolution, whatever its weights."""
 
-    steps: Sequence[Step]
+    steps: Sequence[PlannedStep]
     """Each makes a value, of which the first has the number 1."""
     result: int
     """The number of the value that stands for that of the convolution."""
@@ -126,7 +126,7 @@ class Writer(Nodes[int]):
     size: Size
     shapes: list[Shape]
     """Of each value."""
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[PlannedStep] = field(default_factory=list[PlannedStep])
     known: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Constants and nodes that are there already."""
     behind_products: set[int] = field(default_factory=set[int])
@@ -135,7 +135,7 @@ class Writer(Nodes[int]):
         self.shares = filter_transforms(self.size.convolution, self.size.form).shares
         self.bounds = dict(self.size.bounds)
 
-    def write(self, step: Step, shape: Shape) -> int:
+    def write(self, step: PlannedStep, shape: Shape) -> int:
         """The number of the value that a step makes."""
         self.steps.append(step)
         self.shapes.append(shape)
@@ -163,7 +163,7 @@ class Writer(Nodes[int]):
         is_behind = kind is xnnpack.Conv2dOp or not self.behind_products.isdisjoint(operands)
         # With what properties are by default.
         properties = kind.create(properties=properties).properties
-        step = Node(kind, operands, _type(shape), properties, None if is_behind else key)
+        step = PlannedNode(kind, operands, _type(shape), properties, None if is_behind else key)
         made = self.known[key, *operands] = self.write(step, shape)
         if is_behind:
             self.behind_products.add(made)
@@ -246,7 +246,7 @@ class FilterTransforms(NamedTuple):
 
 
 @dataclass
-class Builder:
+class ConvolutionBuilder:
     """Builds the nodes that replace a convolution."""
 
     node: xnnpack.Conv2dOp
@@ -273,7 +273,7 @@ class Builder:
         filters, biases = self.filters(), self.biases()
         values = [self.node.input]
         for step in recipe.steps:
-            if type(step) is Node:
+            if type(step) is PlannedNode:
                 value = self.made(step, [values[operand] for operand in step.operands])
             elif type(step) is Taps:
                 value = self.constant(step)
@@ -283,7 +283,7 @@ class Builder:
             values.append(value)
         return values[recipe.result]
 
-    def made(self, step: Node, operands: Sequence[SSAValue]) -> SSAValue:
+    def made(self, step: PlannedNode, operands: Sequence[SSAValue]) -> SSAValue:
         """A node, or the one that computes the same already."""
         key = None if step.key is None else (step.key, *map(id, operands))
         if key is not None and (known := self.shared.nodes.get(key)) is not None:

@@ -27,7 +27,7 @@ from xir.ir.tensor_types import rank_of
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack.analysis.tables import (
     has_8_bit,
-    is_dequantise,
+    is_dequantize,
     is_start,
     overlong_part,
     readers_of,
@@ -71,7 +71,7 @@ class IsolateTablesPass(XirPass):
 def isolate(block: Block) -> None:
     """Isolate the chains of one subgraph."""
     for op in list(block.ops):
-        if not isinstance(op, xnnpack.ConvertOp) or not is_dequantise(op):
+        if not isinstance(op, xnnpack.ConvertOp) or not is_dequantize(op):
             continue
         for reader in readers_of(op):
             if len(readers_of(op)) > 1 and table_through(op, reader) and may_rewrite(reader, "copy"):

@@ -15,7 +15,7 @@ from xir.dialects.xnnpack.base import element_type, rank_of, shape_of, u32s
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.transforms.analysis.static_tensor import dequantised
+from xir.transforms.analysis.static_tensor import dequantized
 from xir.transforms.xnnpack.known_faults.fault import KnownFault, Site, apart, reshaped, source_of
 
 Number = float | None
@@ -110,7 +110,7 @@ def number_of_constant(constant: xnnpack.ConstantOp, ctx: XirContext) -> Number:
         return None  # elsewhere
     element = element_type(constant.output)
     if isinstance(element, UniformType):
-        array = dequantised(array, element)
+        array = dequantized(array, element)
     elif isinstance(element, BFloat16Type):
         array = (array.astype(np.uint32) << 16).view(np.float32)
     number = float(array.reshape(()))

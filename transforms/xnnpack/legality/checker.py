@@ -16,7 +16,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
 if TYPE_CHECKING:
-    from xir.transforms.xnnpack.legality.library_check import Refusal
+    from xir.transforms.xnnpack.legality.library_check import LibraryRefusal
 
 
 @dataclass
@@ -27,13 +27,13 @@ class XnnpackChecker:
     missing: str | None = None
     """Why there is no XNNPACK to ask, once that is known."""
 
-    def refusal(self, subgraph: xnnpack.SubgraphOp) -> Refusal | None:
+    def refusal(self, subgraph: xnnpack.SubgraphOp) -> LibraryRefusal | None:
         """What XNNPACK refuses in a subgraph of static shapes, and why."""
         if self.missing is not None:
             return None
         try:
             from xir.runtime import XirRuntimeError
-            from xir.transforms.xnnpack.legality.library_check import Refusal, check_subgraph
+            from xir.transforms.xnnpack.legality.library_check import LibraryRefusal, check_subgraph
         except ImportError:
             self.missing = "xir's runtime is not built here"
             return None
@@ -43,7 +43,7 @@ class XnnpackChecker:
             self.missing = str(error)
             return None
         except DiagnosticError as error:
-            return Refusal(None, error.diagnostic.message)
+            return LibraryRefusal(None, error.diagnostic.message)
 
     def node_refusal(self, op: xnnpack.NodeOp) -> str | None:
         """Why XNNPACK does not run a node whose operands are a subgraph's inputs; None also where it cannot be asked.

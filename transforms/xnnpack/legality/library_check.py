@@ -14,7 +14,7 @@ from xir.runtime.library import xnnpack_paths
 
 
 @dataclass(frozen=True)
-class Refusal:
+class LibraryRefusal:
     """Why XNNPACK does not run a subgraph."""
 
     node: NodeOp | None
@@ -24,7 +24,7 @@ class Refusal:
     """A sentence, XNNPACK's status in it."""
 
 
-def check_subgraph(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
+def check_subgraph(subgraph: SubgraphOp, ctx: XirContext) -> LibraryRefusal | None:
     """Define the nodes in XNNPACK, create their operators and plan memory, without reading or packing a weight.
 
     None where XNNPACK does all of it. XirRuntimeError where there is no XNNPACK to ask; DiagnosticError for what a
@@ -36,7 +36,7 @@ def check_subgraph(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     return _find_node(subgraph, refusal, ctx)
 
 
-def _check(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
+def _check(subgraph: SubgraphOp, ctx: XirContext) -> LibraryRefusal | None:
     graph = write_unweighted(subgraph, ctx)
     refusal = _native.check_graph(
         graph.flatbuffer,
@@ -47,10 +47,10 @@ def _check(subgraph: SubgraphOp, ctx: XirContext) -> Refusal | None:
     if refusal is None:
         return None
     index, reason = refusal
-    return Refusal(None if index is None else graph.nodes[index], reason)
+    return LibraryRefusal(None if index is None else graph.nodes[index], reason)
 
 
-def _find_node(subgraph: SubgraphOp, refusal: Refusal, ctx: XirContext) -> Refusal:
+def _find_node(subgraph: SubgraphOp, refusal: LibraryRefusal, ctx: XirContext) -> LibraryRefusal:
     """Blame a node for what XNNPACK refuses as a whole, by halving."""
     nodes = [op for op in subgraph.body.block.ops if isinstance(op, NodeOp)]
     taken, refused = 0, len(nodes)
@@ -61,7 +61,7 @@ def _find_node(subgraph: SubgraphOp, refusal: Refusal, ctx: XirContext) -> Refus
             taken = middle
         else:
             refused, refusal = middle, found
-    return Refusal(nodes[refused - 1] if nodes else None, refusal.reason)
+    return LibraryRefusal(nodes[refused - 1] if nodes else None, refusal.reason)
 
 
 def _beginning(subgraph: SubgraphOp, count: int) -> SubgraphOp:

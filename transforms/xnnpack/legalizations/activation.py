@@ -212,7 +212,7 @@ def mish(op: edge.MishOp, b: NodeBuilder) -> SSAValue:
         square = b.unary("square", plus(b, b.unary("exp", value), 1.0))
         two, one = b.scalar(2.0, value), b.scalar(1.0, value)
         gate = b.binary("subtract", one, b.binary("divide", two, plus(b, square, 1.0)))
-        return b.binary("multiply", value, b.dequantise(b.quantise(gate, BELOW_ONE)))
+        return b.binary("multiply", value, b.dequantize(b.quantize(gate, BELOW_ONE)))
     number = b.unary("exp", b.clamp(value, None, 10.0))
     weight = b.binary("multiply", number, plus(b, number, 2.0))
     return returned(op, b, b.binary("multiply", value, b.binary("divide", weight, plus(b, weight, 2.0))))

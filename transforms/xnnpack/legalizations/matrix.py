@@ -19,7 +19,7 @@ from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.analysis.static_tensor import StaticTensor, i4, is_static
 from xir.transforms.xnnpack.legalizations.dynamic_sizes import NO_DONOR, UNBOUNDED, minus_infinity
 from xir.transforms.xnnpack.legalizations.masking import COMPUTED_MASK, static_mask
-from xir.transforms.xnnpack.legalizations.quantization import quantised_at_run_time, rounded_at_run_time
+from xir.transforms.xnnpack.legalizations.quantization import quantized_at_run_time, rounded_at_run_time
 from xir.transforms.xnnpack.legalizations.reduction import sum_over
 from xir.transforms.xnnpack.legalizations.rule import (
     DYNAMIC_PART,
@@ -165,7 +165,7 @@ def fully_connected(
 def in_f32(value: SSAValue, b: NodeBuilder) -> SSAValue:
     """Numbers of fp16 or bf16; those that are quantised at run time are so from fp32 on, and not rounded in between."""
     writer = value.owner
-    source = quantised_at_run_time(writer) if isinstance(writer, Dequantize) else None
+    source = quantized_at_run_time(writer) if isinstance(writer, Dequantize) else None
     return b.convert(value, f32) if source is None else rounded_at_run_time(source, b)
 
 

@@ -90,7 +90,7 @@ func.func @forward(%x: tensor<4xi8>) -> (tensor<4xf32>, tensor<4xf32>) {
 )
 
 
-QUANTISED_TYPE = "scales are part of the types of XNNPACK's values, so that it is a conversion"
+QUANTIZED_TYPE = "scales are part of the types of XNNPACK's values, so that it is a conversion"
 
 
 def activation_type(op: Quantize | Dequantize, ctx: XirContext) -> UniformType:
@@ -106,8 +106,8 @@ def activation_type(op: Quantize | Dequantize, ctx: XirContext) -> UniformType:
     return element
 
 
-@rule(refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTISED_TYPE)
-def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTIZED_TYPE)
+def quantize(op: Quantize, b: NodeBuilder) -> SSAValue:
     """round(input / scale) + zero_point, clamped to the range of the integers."""
     element = activation_type(op, b.ctx)
     value = op.operands[0]
@@ -119,14 +119,14 @@ def quantise(op: Quantize, b: NodeBuilder) -> SSAValue:
     ]
     if bounds != [None, None]:
         value = b.clamp(value, *bounds)
-    return b.cast(b.quantise(value, stored_as(element, element.storage)), element.storage)
+    return b.cast(b.quantize(value, stored_as(element, element.storage)), element.storage)
 
 
-@rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTISED_TYPE)
-def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
+@rule(refuses=(NOT_TO_F32, READ_OTHERWISE, SCALE_AT_RUN_TIME, SCALES_BY_AXIS, NOT_IN_8_BITS), overrides=QUANTIZED_TYPE)
+def dequantize(op: Dequantize, b: NodeBuilder) -> SSAValue:
     """scale · (input − zero_point)."""
     result = element_type(op.results[0])
-    source = quantised_at_run_time(op)
+    source = quantized_at_run_time(op)
     if source is not None and result in (f32, f16, bf16):
         return b.convert(rounded_at_run_time(source, b), result)
     if not isinstance(result, Float32Type):
@@ -139,12 +139,12 @@ def dequantise(op: Dequantize, b: NodeBuilder) -> SSAValue:
         found = parameters(other, b.ctx)
         if found is None or stored_as(found, found.storage) != stored_as(element, element.storage):
             raise READ_OTHERWISE()
-    return b.dequantise(b.cast(value, stored_as(element, element.storage)))
+    return b.dequantize(b.cast(value, stored_as(element, element.storage)))
 
 
 def rounded_at_run_time(value: SSAValue, b: NodeBuilder) -> SSAValue:
     """What is left in fp32 of numbers that are quantised to 8 bits with scales found at run time."""
-    return b.dequantise(b.quantise(b.convert(value, f32), xnnpack.DynamicType.of(ROW_OF_ONE)))
+    return b.dequantize(b.quantize(b.convert(value, f32), xnnpack.DynamicType.of(ROW_OF_ONE)))
 
 
 def readers_and_writers(value: SSAValue) -> list[Quantize | Dequantize]:
@@ -153,7 +153,7 @@ def readers_and_writers(value: SSAValue) -> list[Quantize | Dequantize]:
     return [op for op in ops if isinstance(op, Quantize | Dequantize) and op.operands]
 
 
-def quantised_at_run_time(op: Dequantize) -> SSAValue | None:
+def quantized_at_run_time(op: Dequantize) -> SSAValue | None:
     """The numbers that an op gives back which were quantised with a scale of their own, found at run time."""
     writer = op.operands[0].owner
     if not isinstance(writer, Quantize) or len(writer.operands) < 2:

@@ -116,16 +116,16 @@ def bilinear(op: UpsampleBilinear, b: NodeBuilder) -> SSAValue:
 @rule(symbolic=True, refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END))
 def upsample_nearest2d(op: edge.UpsampleNearest2dVecOp, b: NodeBuilder) -> SSAValue:
     """Repeat pixels."""
-    return nearest_neighbours(op, b)
+    return nearest_neighbors(op, b)
 
 
 @rule(symbolic=True, refuses=(TOO_MANY_WEIGHTS, NO_DONOR, UNBOUNDED, FROM_DYNAMIC_END), remainder=True)
 def nearest_by_other_factors(op: edge.UpsampleNearest2dOp, b: NodeBuilder) -> SSAValue:
     """The same by factors that contradict the size."""
-    return nearest_neighbours(op, b)
+    return nearest_neighbors(op, b)
 
 
-def nearest_neighbours(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
+def nearest_neighbors(op: UpsampleNearest, b: NodeBuilder) -> SSAValue:
     """Pixels repeated: by whole factors a broadcast product with ones, else a matrix that picks them."""
     value = op.operands[0]
     axes = axes_of(op, b)

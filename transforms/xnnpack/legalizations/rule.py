@@ -307,7 +307,7 @@ class NodeBuilder:
             return self.insert(xnnpack.ConstantOp(elements)).output
         integers = dense_of_storage(tensor.array, element.storage, self.ctx, tensor.name)
         result = TensorType(stored_as(element, element.storage), tensor.shape)
-        return self.dequantise(self.insert(xnnpack.ConstantOp(integers, result)).output)
+        return self.dequantize(self.insert(xnnpack.ConstantOp(integers, result)).output)
 
     def bias(self, value: SSAValue) -> SSAValue:
         """A static bias in floating point; RefusalError if it is computed at run time."""
@@ -316,11 +316,11 @@ class NodeBuilder:
             tensor = StaticTensor.of(tensor.numbers(), f32, tensor.name)
         return self.static(tensor)
 
-    def dequantise(self, value: SSAValue) -> SSAValue:
+    def dequantize(self, value: SSAValue) -> SSAValue:
         """What quantised numbers are in fp32; of constants also, for `fold-qdq` to fold away."""
         return self.node(xnnpack.ConvertOp, [value], element=f32)
 
-    def quantise(self, value: SSAValue, element: Attribute) -> SSAValue:
+    def quantize(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` rounded to integers of a quantised type."""
         return self.node(xnnpack.ConvertOp, [value], element=element)
 

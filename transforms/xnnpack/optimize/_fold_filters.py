@@ -22,7 +22,7 @@ from xir.ir.rewriting import op_rewrite_pattern
 from xir.transforms.analysis.static_tensor import range_of, with_short_scales
 from xir.transforms.xnnpack.analysis.stays_float import report_filter
 from xir.transforms.xnnpack.building.constants import constant_like
-from xir.transforms.xnnpack.optimize._integers import conversion, converted, dequantised_from, on_elements
+from xir.transforms.xnnpack.optimize._integers import conversion, converted, dequantized_from, on_elements
 
 
 @dataclass
@@ -36,8 +36,8 @@ class FoldRunTimeInput(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:
         """Fold the conversions before one node."""
-        kernel = dequantised_from(op.filter)
-        source = None if kernel is None else quantised_at_run_time(op, rewriter)
+        kernel = dequantized_from(op.filter)
+        source = None if kernel is None else quantized_at_run_time(op, rewriter)
         if kernel is None or source is None:
             return
         rest = [] if op.bias is None else [op.bias]
@@ -94,14 +94,14 @@ class FoldFilter(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.WeightedOp, rewriter: PatternRewriter, /) -> None:
         """Fold the conversion of one node's filter."""
-        kernel = dequantised_from(op.filter)
+        kernel = dequantized_from(op.filter)
         if kernel is None:
             return
         held = as_held(kernel, op, rewriter)
         is_clamped = op.bias is not None and op.bounds != (-math.inf, math.inf)
         folded = None if is_clamped else on_elements(op, [op.input, held], [element_type(op.output)])
         if folded is None:
-            if op not in self.reported and dequantised_from(op.input) is None:
+            if op not in self.reported and dequantized_from(op.input) is None:
                 report_filter(op, element_type(op.input), element_type(held), self.ctx)
             return
         product = rewriter.insert(folded).results[0]
@@ -138,14 +138,14 @@ def as_held(kernel: SSAValue, node: xnnpack.WeightedOp, rewriter: PatternRewrite
     return rewriter.insert(made).output
 
 
-def quantised_at_run_time(node: xnnpack.WeightedOp, rewriter: PatternRewriter) -> SSAValue | None:
+def quantized_at_run_time(node: xnnpack.WeightedOp, rewriter: PatternRewriter) -> SSAValue | None:
     """The node's input quantised by rows, if it was quantised at run time, before or after it was moved."""
     moves: list[Operation] = []
     value = node.input
     while isinstance(move := value.owner, Operation) and (rearranges(move) or pads_with_zeros(move)):
         moves.append(move)
         value = move.operands[0]
-    source = dequantised_from(value)
+    source = dequantized_from(value)
     if source is None or not isinstance(element_type(source), xnnpack.DynamicType):
         return None
     value = conversion(source).input

@@ -19,18 +19,18 @@ from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.dialects.xnnpack.interfaces import movement_of
-from xir.dialects.xnnpack.quantization import is_quantised, stored_bounds
+from xir.dialects.xnnpack.quantization import is_quantized, stored_bounds
 from xir.ir.constants import dense_of_storage
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 
 
-def dequantised_from(value: SSAValue) -> SSAValue | None:
+def dequantized_from(value: SSAValue) -> SSAValue | None:
     """The quantised value that a conversion to floating point made `value` from."""
     owner = value.owner
     if not isinstance(owner, xnnpack.ConvertOp) or not isinstance(element_type(owner.output), Float32Type):
         return None
-    return owner.input if is_quantised(element_type(owner.input)) else None
+    return owner.input if is_quantized(element_type(owner.input)) else None
 
 
 def is_scaled(element: Attribute) -> TypeGuard[UniformType]:

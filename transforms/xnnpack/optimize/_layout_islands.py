@@ -76,21 +76,21 @@ class LayoutChooser:
 
     def islands(self, ops: Sequence[Operation]) -> list[Island]:
         """Group flexible ops that exchange values, by a walk over their neighbours."""
-        neighbours: dict[Operation, list[tuple[Operation, Layout]]] = {}
+        neighbors: dict[Operation, list[tuple[Operation, Layout]]] = {}
         for op in ops:
             if not is_flexible(op):
                 continue
-            neighbours.setdefault(op, [])
+            neighbors.setdefault(op, [])
             for value in op.operands:
                 seen = self.traced[value]
                 producer = seen.root.owner
                 if isinstance(producer, Operation) and is_flexible(producer):
                     # op's frame is producer's permuted by perm: op in layout q is producer in layout perm∘q.
-                    neighbours[producer].append((op, inverse(seen.perm)))
-                    neighbours[op].append((producer, seen.perm))
+                    neighbors[producer].append((op, inverse(seen.perm)))
+                    neighbors[op].append((producer, seen.perm))
         islands: list[Island] = []
         placed: set[Operation] = set()
-        for start in neighbours:
+        for start in neighbors:
             if start in placed:
                 continue
             island = Island({start: identity(rank_of(start.results[0]))})
@@ -98,7 +98,7 @@ class LayoutChooser:
             pending = [start]
             while pending:
                 op = pending.pop()
-                for other, relation in neighbours[op]:
+                for other, relation in neighbors[op]:
                     if other not in placed:
                         placed.add(other)
                         island.frames[other] = compose(relation, island.frames[op])

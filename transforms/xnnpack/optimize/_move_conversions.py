@@ -16,18 +16,18 @@ from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.provenance import inherit
 from xir.ir.rewriting import op_rewrite_pattern
-from xir.transforms.analysis.static_tensor import dequantised, quantised, range_of
+from xir.transforms.analysis.static_tensor import dequantized, quantized, range_of
 from xir.transforms.xnnpack.optimize._integers import (
     constant_name,
     converted,
-    dequantised_from,
+    dequantized_from,
     is_activation,
     is_move,
     on_elements,
 )
 
 
-class SinkDequantise(RewritePattern):
+class SinkDequantize(RewritePattern):
     """move(dequantise(x)) → dequantise(move(x)), which moves a quarter of the bytes."""
 
     @op_rewrite_pattern
@@ -35,7 +35,7 @@ class SinkDequantise(RewritePattern):
         """Let a node that moves data move integers, if they stand for the same numbers afterwards."""
         if not is_move(op):
             return
-        sources = [source for value in op.operands if (source := dequantised_from(value)) is not None]
+        sources = [source for value in op.operands if (source := dequantized_from(value)) is not None]
         if len(sources) < len(op.operands) or not is_activation(sources[0]):
             return
         element = element_type(sources[0])
@@ -48,7 +48,7 @@ class SinkDequantise(RewritePattern):
 
 
 @dataclass
-class DequantiseLeftOver(RewritePattern):
+class DequantizeLeftOver(RewritePattern):
     """Remove conversions that no node took: constants are dequantised now, other numbers were never quantised."""
 
     ctx: XirContext
@@ -58,7 +58,7 @@ class DequantiseLeftOver(RewritePattern):
         """Replace a conversion by the floating-point numbers before it."""
         source = op.input.owner
         if isinstance(source, xnnpack.ConstantOp) and isinstance(element := element_type(op.input), UniformType):
-            array = dequantised(storage_array(source.value, self.ctx, source), element)
+            array = dequantized(storage_array(source.value, self.ctx, source), element)
             made = xnnpack.ConstantOp(make_dense(array, self.ctx, constant_name(source)))
             inherit(made, source)
             rewriter.replace(op, made)
@@ -85,6 +85,6 @@ def keeps_numbers(op: Operation, element: Attribute) -> bool:
     assert isinstance(element, UniformType)
     if isinstance(op, xnnpack.StaticConstantPadOp):
         number = np.array([op.padding_value.value.data], np.float32)
-        integers = quantised(number, element, range_of(element))
-        return bool(dequantised(integers, element) == number)
+        integers = quantized(number, element, range_of(element))
+        return bool(dequantized(integers, element) == number)
     return not isinstance(op, xnnpack.BoundedOp) or not op.is_bounded

@@ -27,8 +27,8 @@ from xir.ir.rewriting import erase_dead_ops, rewrite_once
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack.analysis.stays_float import report_floats
 from xir.transforms.xnnpack.optimize._fold_filters import FoldFilter, FoldRunTimeInput
-from xir.transforms.xnnpack.optimize._fold_quantise import FoldQuantise
-from xir.transforms.xnnpack.optimize._move_conversions import DequantiseLeftOver, SinkDequantise
+from xir.transforms.xnnpack.optimize._fold_quantize import FoldQuantize
+from xir.transforms.xnnpack.optimize._move_conversions import DequantizeLeftOver, SinkDequantize
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FoldQdqPass(XirPass):
     ```
     """
 
-    numerics: ClassVar[Numerics] = Numerics.REQUANTISED
+    numerics: ClassVar[Numerics] = Numerics.REQUANTIZED
     proved: ClassVar[str] = "sums, products, moves, clamps and layers with weights, where scales are powers of 2"
     preserves: ClassVar = (ValueAnalysis,)
     uses_origins: ClassVar[bool] = True
@@ -68,13 +68,13 @@ def fold(block: Block, ctx: XirContext) -> None:
     if not any(isinstance(op, xnnpack.ConvertOp) for op in block.ops):
         return
     reported: set[Operation] = set()
-    rewrite_once(block, SinkDequantise())
-    rewrite_once(block, FoldQuantise(ctx))
+    rewrite_once(block, SinkDequantize())
+    rewrite_once(block, FoldQuantize(ctx))
     rewrite_once(block, FoldRunTimeInput(ctx, reported))
     # The float form of a filter that became integers is not worth computing, nor reporting.
     erase_dead_ops(block)
     report_floats(block, ctx)
     rewrite_once(block, FoldFilter(ctx, reported))
     erase_dead_ops(block)
-    rewrite_once(block, DequantiseLeftOver(ctx))
+    rewrite_once(block, DequantizeLeftOver(ctx))
     erase_dead_ops(block)

@@ -118,8 +118,8 @@ class FoldWidthStride(RewritePattern):
         }
         made: list[xnnpack.NodeOp] = [image]
         if convert is not None:
-            quantised = tensor_type(element_type(op.input), merged)
-            made.append(xnnpack.ConvertOp.create(operands=[image.output], result_types=[quantised]))
+            quantized = tensor_type(element_type(op.input), merged)
+            made.append(xnnpack.ConvertOp.create(operands=[image.output], result_types=[quantized]))
         operands = [made[-1].results[0], constant.output, *(() if op.bias is None else (op.bias,))]
         node = xnnpack.Conv2dOp.create(operands=operands, result_types=[op.output.type], properties=properties)
         for each in (*made, node):

@@ -102,9 +102,9 @@ class SkipMaskedKeysPass(XirPass):
             if cost <= (1 - self.least_gain) * whole and may_try(softmax, "blocks"):
                 self.rewrite(attention, mask, blocks, ctx)
 
-    def best_blocks(self, seen: Sequence[Range], queries: int) -> tuple[list[Block], int]:
+    def best_blocks(self, seen: Sequence[Range], queries: int) -> tuple[list[QueryBlock], int]:
         """The blocks that take the least, and how many products of a query and a key they take as long as."""
-        best: list[Block] = []
+        best: list[QueryBlock] = []
         least = inf
         # Where all queries see the same keys, their number is in no way bounded by the mask's.
         most = queries // LEAST_BLOCK if len(seen) > 1 else 1
@@ -115,14 +115,14 @@ class SkipMaskedKeysPass(XirPass):
                 best, least = blocks, cost
         return best, int(least)
 
-    def rewrite(self, attention: Attention, mask: Mask, blocks: Sequence[Block], ctx: XirContext) -> None:
+    def rewrite(self, attention: MaskedAttention, mask: Mask, blocks: Sequence[QueryBlock], ctx: XirContext) -> None:
         """Put the blocks in the place of the whole."""
         computed = sum(len(block.queries) * len(block.keys) for block in blocks)
         percent = round(100 * computed / (attention.queries * attention.keys))
         form = f"{len(blocks)} block{'s' * (len(blocks) > 1)} of queries"
         figures = {"Blocks": len(blocks), "Percent": percent}
         report_composed(attention.softmax, self.name, f"{form}, {percent} % of the scores", figures, ctx)
-        builder = Builder(attention, mask, f"attention in {form}")
+        builder = BlockBuilder(attention, mask, f"attention in {form}")
         result = builder.joined([builder.block(block) for block in blocks])
         Rewriter.replace_op(attention.product, builder.ops, [result])
         for op in (attention.softmax, attention.sum, *reversed(attention.scaled), attention.scores):
@@ -130,7 +130,7 @@ class SkipMaskedKeysPass(XirPass):
 
 
 @dataclass(frozen=True)
-class Block:
+class QueryBlock:
     """Neighbouring queries, and the keys from the first to the last that one of them sees."""
 
     queries: range
@@ -138,7 +138,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Attention:
+class MaskedAttention:
     """The nodes softmax(scale(q · k) + mask) · v; the results of all but the last are read there alone."""
 
     scores: xnnpack.BatchMatrixMultiplyOp
@@ -158,7 +158,7 @@ class Attention:
         return shape_of(self.softmax.output)[-1]
 
 
-def attention_of(softmax: xnnpack.SoftmaxOp) -> Attention | None:
+def attention_of(softmax: xnnpack.SoftmaxOp) -> MaskedAttention | None:
     """The attention that a softmax is a part of, of known sizes and with a known mask."""
     product, masked = only_user(softmax.output), softmax.input.owner
     if not isinstance(product, xnnpack.BatchMatrixMultiplyOp) or product.lhs is not softmax.output:
@@ -188,7 +188,7 @@ def attention_of(softmax: xnnpack.SoftmaxOp) -> Attention | None:
         return None
     if not all(isinstance(type, TensorType) and type.has_static_shape() for type in types):
         return None
-    return Attention(scores, tuple(scaled), masked, mask, softmax, product)
+    return MaskedAttention(scores, tuple(scaled), masked, mask, softmax, product)
 
 
 def with_constant(op: xnnpack.BinaryOp) -> tuple[SSAValue, xnnpack.ConstantOp] | None:
@@ -212,9 +212,9 @@ class Mask:
         self.constant = constant
         self.ctx = ctx
         self.seen = seen_keys(storage_array(constant.elements, ctx, constant), keys)
-        self.parts: dict[Block, SSAValue] = {}
+        self.parts: dict[QueryBlock, SSAValue] = {}
 
-    def part(self, block: Block, ops: list[Operation]) -> SSAValue:
+    def part(self, block: QueryBlock, ops: list[Operation]) -> SSAValue:
         """What it adds to a block's scores. A constant that there was not before is added to the ops."""
         if block not in self.parts:
             shape = shape_of(self.constant.output)
@@ -242,35 +242,35 @@ def seen_keys(mask: np.ndarray, keys: int) -> list[Range] | None:
     return [(int(begin), int(end)) for begin, end in zip(first, behind, strict=True)]
 
 
-def blocks_of(seen: Sequence[Range], queries: int, count: int) -> Iterator[Block]:
+def blocks_of(seen: Sequence[Range], queries: int, count: int) -> Iterator[QueryBlock]:
     """So many blocks of about one size; neighbours that see the same keys are one."""
-    before: Block | None = None
+    before: QueryBlock | None = None
     for index in range(count):
         begin, end = queries * index // count, queries * (index + 1) // count
         ranges = seen[begin:end] if len(seen) > 1 else seen
         keys = range(min(first for first, _ in ranges), max(behind for _, behind in ranges))
         if before is not None and before.keys == keys:
-            before = Block(range(before.queries.start, end), keys)
+            before = QueryBlock(range(before.queries.start, end), keys)
             continue
         if before is not None:
             yield before
-        before = Block(range(begin, end), keys)
+        before = QueryBlock(range(begin, end), keys)
     if before is not None:
         yield before
 
 
 @dataclass
-class Builder:
+class BlockBuilder:
     """Builds the nodes of blocks."""
 
-    attention: Attention
+    attention: MaskedAttention
     mask: Mask
     form: str
 
     def __post_init__(self) -> None:
         self.ops: list[Operation] = []
 
-    def block(self, block: Block) -> SSAValue:
+    def block(self, block: QueryBlock) -> SSAValue:
         """The result's rows of a block's queries."""
         scores, product = self.attention.scores, self.attention.product
         rank = len(shape_of(scores.rhs))

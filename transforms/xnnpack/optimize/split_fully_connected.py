@@ -141,8 +141,8 @@ class SplitFullyConnected(RewritePattern):
     def kept(self, value: SSAValue, rows: np.ndarray, axis: int, rewriter: PatternRewriter) -> SSAValue:
         """Some rows of a constant; a view where they are neighbours."""
         assert isinstance(value.owner, xnnpack.ConstantOp)
-        neighbours = rows[-1] - rows[0] + 1 == len(rows)
-        index = (slice(None),) * axis + (slice(rows[0], rows[-1] + 1) if neighbours else rows,)
+        neighbors = rows[-1] - rows[0] + 1 == len(rows)
+        index = (slice(None),) * axis + (slice(rows[0], rows[-1] + 1) if neighbors else rows,)
         return rewriter.insert(part_of(value.owner, index, self.ctx)).output
 
     def moved(self, move: Operation, value: SSAValue, shape: Sequence[int], rewriter: PatternRewriter) -> SSAValue:

@@ -31,7 +31,7 @@ from xir.ir.provenance import inherit
 from xir.ir.remarks import Figure, RemarkKind, missed, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.walking import ops_in
-from xir.transforms.analysis.static_tensor import dequantised
+from xir.transforms.analysis.static_tensor import dequantized
 from xir.transforms.xnnpack.analysis import node_costs
 from xir.transforms.xnnpack.analysis.stays_float import name_of, report_float
 
@@ -180,7 +180,7 @@ class WidenDepthwise(RewritePattern):
         element, constant = element_type(value), value.owner
         if not isinstance(constant, xnnpack.ConstantOp) or not isinstance(element, UniformType):
             return None
-        numbers = dequantised(storage_array(constant.elements, self.ctx, constant), element)
+        numbers = dequantized(storage_array(constant.elements, self.ctx, constant), element)
         made = xnnpack.ConstantOp(make_dense(numbers.astype(np.float32, copy=False), self.ctx, "constant"))
         made.location = constant.location
         return made

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, ModuleOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from xir.cost.choices import Choice, Layer, load_choices
+from xir.cost.choices import ConvolutionLayer, MeasuredChoice, load_choices
 from xir.cost.processors import Processors, processors
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
@@ -38,7 +38,7 @@ from xir.transforms.xnnpack.analysis.stays_float import name_of
 from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import added_bytes, needed, predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Axis, Convolution, Form
-from xir.transforms.xnnpack.composed_convolutions.nodes import Builder, Shared
+from xir.transforms.xnnpack.composed_convolutions.nodes import ConvolutionBuilder, Shared
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class WinogradConv2dPass(XirPass):
         """Those that are asked for."""
         return processors(self.cpu)
 
-    def measured(self) -> Mapping[Layer, Choice]:
+    def measured(self) -> Mapping[ConvolutionLayer, MeasuredChoice]:
         """The forms that were measured."""
         return load_choices(Path(self.choices)).layers if self.choices else {}
 
@@ -130,7 +130,7 @@ class WinogradConv2dPass(XirPass):
         if not cpus.profiles and self.form is None and not measured:
             return
         constants = stored_constants(op)
-        chooser = Chooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, measured, constants)
+        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
         growth = cpus.growth if self.max_growth is None else self.max_growth
@@ -140,7 +140,7 @@ class WinogradConv2dPass(XirPass):
         for block, candidates in zip(blocks, found, strict=True):
             self.compose(block, [(each, next(taken)) for each in candidates], ctx)
 
-    def candidates(self, block: Block, chooser: Chooser) -> Iterator[Candidate]:
+    def candidates(self, block: Block, chooser: FormChooser) -> Iterator[Candidate]:
         """The convolutions of a delegate that forms may compute, and what speaks for each."""
         room = Room(block, self.max_arena) if self.max_arena else None
         for node in block.ops:
@@ -161,7 +161,7 @@ class WinogradConv2dPass(XirPass):
                 candidate.tell_why_direct()
             elif may_try(candidate.node, str(form)):
                 report_composed(candidate.node, self.name, str(form), candidate.figures(form), ctx)
-                builder = Builder(candidate.node, candidate.convolution, form, ctx, shared)
+                builder = ConvolutionBuilder(candidate.node, candidate.convolution, form, ctx, shared)
                 result = builder.build()
                 Rewriter.replace_op(candidate.node, builder.ops, [result])
                 composed = True
@@ -209,13 +209,13 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Chooser:
+class FormChooser:
     """Finds the forms of a convolution that are worth it."""
 
     options: WinogradConv2dPass
     profiles: Sequence[CostProfile]
     is_generic: bool
-    measured: Mapping[Layer, Choice]
+    measured: Mapping[ConvolutionLayer, MeasuredChoice]
     constants: Mapping[Attribute, Stored]
     """Those of the program."""
 
@@ -279,12 +279,12 @@ def predictions(
     }
 
 
-def layer_of(node: xnnpack.Conv2dOp) -> Layer:
+def layer_of(node: xnnpack.Conv2dOp) -> ConvolutionLayer:
     """What a convolution is called in files of choices; an open number of images is 0."""
     batch, *image = shape_of(node.input)
     shape = (0 if batch == DYNAMIC_INDEX else batch, *image)
     padding, stride, dilation = (tuple(ints(each)) for each in (node.padding, node.stride, node.dilation))
-    return Layer(shape, shape_of(node.filter), padding, stride, dilation, node.is_bounded)
+    return ConvolutionLayer(shape, shape_of(node.filter), padding, stride, dilation, node.is_bounded)
 
 
 def convolution_of(node: xnnpack.Conv2dOp) -> Convolution | None:

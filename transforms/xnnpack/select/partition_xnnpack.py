@@ -19,7 +19,7 @@ from xir.transforms.delegate.forming.groups import form_groups, ops_along
 from xir.transforms.delegate.forming.late_refusals import DelegatingPass
 from xir.transforms.delegate.forming.legalize import replace_by_graph, say_notes
 from xir.transforms.delegate.forming.marks import Marks, function_blocks, mark, number_origins, reporter, take_back
-from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, Selection
+from xir.transforms.delegate.forming.op_filter import FLOATS, FloatName, OpSelection
 from xir.transforms.xnnpack.backend import XnnpackBackend
 
 
@@ -68,14 +68,14 @@ class PartitionXnnpackPass(DelegatingPass):
 
     def __post_init__(self) -> None:
         """ValueError for the name of an op that does not exist."""
-        Selection.of(self.ops, self.exclude, self.dtypes)
+        OpSelection.of(self.ops, self.exclude, self.dtypes)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Partition every function of the module."""
         number_origins(ctx, op)
         backend, request = XnnpackBackend(), Request(self.target, self.check)
         trial = backend.trial(ctx, request)
-        selection = Selection.of(self.ops, self.exclude, self.dtypes)
+        selection = OpSelection.of(self.ops, self.exclude, self.dtypes)
         selection.check_names(op)
         leave = reporter(ctx, self.name, backend.name)
         for block in function_blocks(op):

@@ -51,7 +51,7 @@ from xir.emitter.debug_info import NO_HANDLE
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, split_blob
-from xir.emitter.xnnpack.types import plain_type, quantised_type
+from xir.emitter.xnnpack.types import plain_type, quantized_type
 from xir.ir import nibbles
 from xir.ir.context import XirContext
 from xir.ir.elements import storage_dtype
@@ -147,7 +147,7 @@ class _BlobReader:
             element_type = plain_type(datatype, path)
         else:
             params: Tagged | None = tagged.value.get("quant_params")
-            element_type = quantised_type(
+            element_type = quantized_type(
                 datatype, params, dims, lambda index: self.constant_bytes(index, path)[0], path
             )
             if isinstance(element_type, UniformType):

@@ -74,7 +74,7 @@ def plain_type(datatype: str, path: str) -> Attribute:
     return _PLAIN_TYPES[datatype]
 
 
-def quantised_type(
+def quantized_type(
     datatype: str, params: Tagged | None, dims: Sequence[int], constant: Callable[[int], memoryview], path: str
 ) -> UniformType | DynamicType:
     """The element type of a value with quantisation parameters. `constant` gives the bytes of a constant by its index.

@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
-from operator import itemgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -47,7 +45,6 @@ from xir.emitter.codec import Tagged, Tree, encode
 from xir.emitter.data import Data, constant_data
 from xir.emitter.debug_info import NO_HANDLE, DebugInfoWriter
 from xir.emitter.fbs import load_schema
-from xir.emitter.stamps import Blank, Filled, Number, Pattern
 from xir.emitter.xnnpack.blob import EXTERNAL_INPUT, EXTERNAL_OUTPUT, IN_NAMED_DATA, pack_blob
 from xir.emitter.xnnpack.types import quant_params
 from xir.ir import nibbles
@@ -166,7 +163,7 @@ class _GraphWriter:
         externals = enumerate((*content.inputs, *content.outputs))
         self.external_ids = {id(value): index for index, value in externals}
         """By the ids of the objects, too."""
-        self.of_types: dict[int, _ValueKind] = {}
+        self.of_types: dict[int, Tree] = {}
         """What `of_type` answered, by the id of a type: the subgraph keeps each of them."""
         self.of_kinds: dict[Hashable, _Kind] = {}
         """The kinds of nodes by what they are read from, as ids too."""
@@ -189,23 +186,28 @@ class _GraphWriter:
         }
         return encode(self.schema, graph)
 
-    def value(self, value: SSAValue) -> Tree | Filled:
+    def value(self, value: SSAValue) -> Tree:
         """The `XValue` of a value."""
-        tensor, owner, key = value.type, value.owner, id(value)
-        if (kind := self.of_types.get(id(tensor))) is None:
-            kind = self.of_types[id(tensor)] = self.of_type(value)
-        # Not by `isinstance`, which asks the abstract base class of all ops about each of thousands of nodes.
-        constant = self.constant(owner) if type(owner) is ConstantOp else 0
+        tensor_type, owner, key = value.type, value.owner, id(value)
+        if (of_type := self.of_types.get(id(tensor_type))) is None:
+            of_type = self.of_types[id(tensor_type)] = self.of_type(value)
         flags = 0
         if (external := self.external_ids.get(key, ABSENT_VALUE)) != ABSENT_VALUE:
             flags = EXTERNAL_INPUT if key in self.inputs else EXTERNAL_OUTPUT
-        written = Filled(kind.pattern, (constant, external, flags, self.ids[key], *kind.numbers))
-        if kind.quantised is None:
-            return written
-        params = quant_params(kind.quantised, lambda scales: self.data(Data.of(scales), "scale_"))
-        return {"xvalue_union": Tagged("XNNQuantizedTensorValue", {"tensor_value": written, "quant_params": params})}
+        tensor = of_type | {
+            # Not by `isinstance`, which asks the abstract base class of all ops about each of thousands of nodes.
+            "constant_buffer_idx": self.constant(owner) if type(owner) is ConstantOp else 0,
+            "external_id": external,
+            "flags": flags,
+            "id_out": self.ids[key],
+        }
+        element = cast(TensorType, tensor_type).element_type
+        if not isinstance(element, UniformType | DynamicType):
+            return {"xvalue_union": Tagged("XNNTensorValue", tensor)}
+        params = quant_params(element, lambda scales: self.data(Data.of(scales), "scale_"))
+        return {"xvalue_union": Tagged("XNNQuantizedTensorValue", {"tensor_value": tensor, "quant_params": params})}
 
-    def of_type(self, value: SSAValue) -> _ValueKind:
+    def of_type(self, value: SSAValue) -> Tree:
         """What is written of all values of the type of one."""
         type = value.type
         assert isinstance(type, TensorType)
@@ -216,10 +218,7 @@ class _GraphWriter:
         dims = type.get_shape()
         if DYNAMIC_INDEX in dims:
             raise DiagnosticError(value, f"{type} has no upper bound to write for its dynamic dimension")
-        numbers = (self.schema.enums["XNNDatatype"].members[name], len(dims), *dims)
-        if isinstance(type.element_type, UniformType | DynamicType):
-            return _ValueKind(_tensor_pattern(len(dims)), numbers, type.element_type)
-        return _ValueKind(_value_pattern(len(dims)), numbers)
+        return {"datatype": self.schema.enums["XNNDatatype"].members[name], "num_dims": len(dims), "dims": dims}
 
     def constant(self, op: ConstantOp) -> int:
         """The index of a constant's entry, which this adds."""
@@ -247,16 +246,14 @@ class _GraphWriter:
         self.constants.append({"offset": IN_NAMED_DATA, "size": data.size, "named_key": key})
         return len(self.constants) - 1
 
-    def node(self, op: NodeOp) -> Filled:
+    def node(self, op: NodeOp) -> Tree:
         """The `XNode` of an op."""
-        ids, operands = self.ids, op.operands
         key = _kind_key(op)
         if (kind := self.of_kinds.get(key)) is None:
             kind = self.of_kinds[key] = _kind_of(op)
-        given = [self.debug_handle(op), ABSENT_VALUE]
-        given += [ids[id(value)] for value in operands]
-        given += [ids[id(value)] for value in op.results]
-        return Filled(kind.pattern, (*kind.order(given), *kind.others))
+        ids = [self.ids[id(value)] for value in (*op.operands, *op.results)]
+        fields = kind.fields | {name: ABSENT_VALUE if at is None else ids[at] for name, at in kind.values}
+        return kind.node | {"xnode_union": Tagged(kind.member, fields), "debug_handle": self.debug_handle(op)}
 
     def debug_handle(self, op: NodeOp) -> int:
         if (known := op.properties.get("debug_handle")) is not None:
@@ -280,24 +277,16 @@ def _kind_key(op: NodeOp) -> tuple[Hashable, ...]:
 
 
 @dataclass(frozen=True)
-class _ValueKind:
-    """Values of one type, which differ in their ids, in what they are of the graph, and in their elements."""
-
-    pattern: Pattern
-    numbers: Sequence[int]
-    """The last ones of the pattern: datatype, rank and dimensions."""
-    quantised: UniformType | DynamicType | None = None
-    """The element type, if it is quantised."""
-
-
-@dataclass(frozen=True)
 class _Kind:
     """Nodes that differ in the ids of their values and in their debug handles alone."""
 
-    pattern: Pattern
-    order: Callable[[Sequence[int]], Sequence[int]]
-    """The first numbers of the pattern, from the debug handle, `ABSENT_VALUE`, and the ids of operands and results."""
-    others: Sequence[Number]
+    member: str
+    values: Sequence[tuple[str, int | None]]
+    """The fields with ids of values: which of the operands and results it is, one behind the other; None if absent."""
+    fields: Tree
+    """The other fields of the node's table."""
+    node: Tree
+    """What its `XNode` has beside it: bounds."""
 
 
 @dataclass(frozen=True)
@@ -328,54 +317,18 @@ def _readers(kind: type[NodeOp]) -> _Readers:
     return _Readers(ids, others)
 
 
-@cache
-def _tensor_pattern(rank: int) -> Pattern:
-    """Of an `XNNTensorValue`."""
-    return Pattern(load_schema("xnnpack"), "XNNTensorValue", _tensor(rank))
-
-
-@cache
-def _value_pattern(rank: int) -> Pattern:
-    """Of an `XValue` that is not quantised."""
-    return Pattern(load_schema("xnnpack"), "XValue", {"xvalue_union": Tagged("XNNTensorValue", _tensor(rank))})
-
-
-def _tensor(rank: int) -> Tree:
-    names = ("constant_buffer_idx", "external_id", "flags", "id_out", "datatype", "num_dims")
-    blanks: Tree = {name: Blank(index) for index, name in enumerate(names)}
-    return blanks | {"dims": [Blank(len(names) + dim) for dim in range(rank)]}
-
-
-@cache
-def _node_pattern(kind: type[NodeOp], member: str, lengths: Sequence[int | None], is_bounded: bool) -> Pattern:
-    """Of an `XNode`: its debug handle, the ids of its values, then all else, of which some are lists of these lengths,
-    and its bounds."""
-    readers, blanks = _readers(kind), map(Blank, count())
-    tree: Tree = {"debug_handle": next(blanks)}
-    fields: Tree = {name: next(blanks) for name, *_ in readers.ids}
-    for (name, _), length in zip(readers.others, lengths, strict=True):
-        fields[name] = next(blanks) if length is None else [next(blanks) for _ in range(length)]
-    tree["xnode_union"] = Tagged(member, fields)
-    if is_bounded:
-        tree["output_min_max"] = {"output_min": next(blanks), "output_max": next(blanks)}
-    return Pattern(load_schema("xnnpack"), "XNode", tree)
-
-
 def _kind_of(op: NodeOp) -> _Kind:
-    readers = _readers(type(op))
-    behind = 2 + len(op.operands)
-    order = [0]
-    for _, is_result, place in readers.ids:
-        order.append(behind + place if is_result else 2 + place if 2 + place < behind else 1)
-    fields = [read(op) for _, read in readers.others]
-    numbers = [number for each in fields for number in (each if isinstance(each, list) else [each])]
-    lengths = tuple(len(each) if isinstance(each, list) else None for each in fields)
+    readers, count = _readers(type(op)), len(op.operands)
+    values = [
+        (name, count + place if is_result else place if place < count else None)
+        for name, is_result, place in readers.ids
+    ]
+    node: Tree = {}
     low, high = op.properties.get("output_min"), op.properties.get("output_max")
-    is_bounded = op.WIRE.bounds == "required" or low is not None or high is not None
-    if is_bounded:
+    if op.WIRE.bounds == "required" or low is not None or high is not None:
         # Both fields default to 0, so an infinite bound has to be written.
-        numbers += [_bound(low, -math.inf), _bound(high, math.inf)]
-    return _Kind(_node_pattern(type(op), op.member().name, lengths, is_bounded), itemgetter(*order), numbers)
+        node["output_min_max"] = {"output_min": _bound(low, -math.inf), "output_max": _bound(high, math.inf)}
+    return _Kind(op.member().name, values, {name: read(op) for name, read in readers.others}, node)
 
 
 def _reader(slot: Slot) -> Callable[[NodeOp], Any]:

@@ -30,7 +30,7 @@ class Block:
     """Of blocks, u8 [n, bytes], their elements, [n, elements]."""
 
 
-def dequantised(content: Bytes, kind: int) -> Numbers:
+def dequantized(content: Bytes, kind: int) -> Numbers:
     """The elements of whole blocks of a type of `BLOCKS`, fp32 in one dimension."""
     block = BLOCKS[kind]
     return block.numbers(content.reshape(-1, block.bytes)).ravel()

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xir.llm.errors import LlmError
-from xir.llm.gguf.blocks import BLOCKS, dequantised
+from xir.llm.gguf.blocks import BLOCKS, dequantized
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -98,7 +98,7 @@ class GgufFile:
         """A tensor's numbers, fp32. KeyError if there is none of this name."""
         tensor = self.tensors[name]
         part = self._bytes[tensor.begin : tensor.begin + tensor.size]
-        return dequantised(part, tensor.type).reshape(tensor.shape)
+        return dequantized(part, tensor.type).reshape(tensor.shape)
 
     def expect(self, name: str, kind: type | tuple[type, ...]) -> Any:
         """A value of the metadata. LlmError if there is none, or it is of another type."""

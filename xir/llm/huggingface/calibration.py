@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 from xir.llm.errors import LlmError, first_line
 from xir.llm.huggingface.checkpoint import quiet
 from xir.quantizer.compensation import Rounded, compensated
-from xir.quantizer.layerwise import Layer, round_by_layer
+from xir.quantizer.layerwise import LinearLayer, round_by_layer
 
 LIMITS = (-8, 7)
 
@@ -49,7 +49,7 @@ def round_linear_layers(
     assert isinstance(graph, GraphModule)
     wanted = {f"model.{path}.weight": path for path in paths}
 
-    def round_weight(layer: Layer, weight: Tensor, moments: Tensor) -> Tensor:
+    def round_weight(layer: LinearLayer, weight: Tensor, moments: Tensor) -> Tensor:
         rounded = compensated(weight, moments, group_size, LIMITS)
         take(wanted[layer.name], rounded)
         return rounded.weight()
@@ -59,14 +59,14 @@ def round_linear_layers(
     )
 
 
-def _layer(node: Node) -> Layer | None:
+def _layer(node: Node) -> LinearLayer | None:
     """The linear layer that a node of the graph computes."""
     if node.target is not torch.ops.aten.linear.default:
         return None
     value, weight = node.args[:2]
     assert isinstance(value, Node)
     assert isinstance(weight, Node)
-    return Layer(node, value, weight, weight) if weight.op == "get_attr" else None
+    return LinearLayer(node, value, weight, weight) if weight.op == "get_attr" else None
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from xir.cost.processors import processors, table
 from xir.cost.profile import shipped
 from xir.models.zoo import MODELS
 from xir.plugin_loading import PLUGIN_HELP
-from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.command_line import QUANTIZE_WORDS, ArgumentParser, UsageError
 from xir.transforms.registry import PassOption, describe_options
 
 if TYPE_CHECKING:
@@ -240,17 +240,32 @@ def source_flags(options: argparse.Namespace) -> list[str]:
     return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
 
+class _QuantizeAction(argparse.Action):
+    """Stores the word; None for none."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, None if values == "none" else values)
+
+
 def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: bool = False) -> None:
     """Add what says how a model is quantised; the tools that look for faults take it as well."""
     group = parser.add_argument_group("quantisation", "Options of --quantize; docs/quantization.md has examples.")
     group.add_argument(
         "-q",
         "--quantize",
-        choices=("auto", "static", "dynamic", "int4"),
+        action=_QuantizeAction,
+        choices=QUANTIZE_WORDS,
         nargs="?",
-        const="auto",
-        help="compute on integers: int8 with calibrated (static) or run-time (dynamic) ranges of activations, or 4-bit "
-        "weights; auto (without a value): static, or dynamic for the zoo's models that it suits",
+        const="int8",
+        help="compute on integers: 8 bits with calibrated (static) or run-time (dynamic) ranges of activations, or "
+        "4-bit weights; int8 (without a value): static, or dynamic for the zoo's models that it suits; none: float "
+        "(default)",
     )
     group.add_argument(
         "--calibration",
@@ -298,11 +313,11 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
         )
     if with_reports:
         group.add_argument(
-            "--quant-report",
+            "--quantize-report",
             action="store_true",
             help="print how far each layer is from the float program, worst first",
         )
-        group.add_argument("--quant-report-json", metavar="FILE", help="write that table as JSON")
+        group.add_argument("--quantize-report-json", metavar="FILE", help="write that table as JSON")
 
 
 def quantization_flags(options: argparse.Namespace) -> list[str]:
@@ -371,7 +386,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 def _check_quantization(options: argparse.Namespace) -> None:
     names = ("quantize_effort", "calibration", "group_size", "keep_float", "min_sqnr", "metric", "max_drop")
-    names = (*names, "quant_report", "quant_report_json")
+    names = (*names, "quantize_report", "quantize_report_json")
     given = [name for name in names if getattr(options, name) not in (None, False)]
     if given and options.quantize is None:
         raise UsageError(f"--{given[0].replace('_', '-')} says how to quantise: give --quantize as well")

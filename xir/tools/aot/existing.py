@@ -24,7 +24,7 @@ from xir.tools.command_line import ArgumentParser, UsageError
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram, XnnpackPartitioner
     from xir.ir.remarks import RemarkFilter
-    from xir.runtime.same_results import Call, Sameness
+    from xir.runtime.same_results import MethodCall, Sameness
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
@@ -146,7 +146,7 @@ def _attempts(
     options: argparse.Namespace,
     old: ExecutorchProgram,
     partitioner: XnnpackPartitioner,
-    calls: Sequence[Call],
+    calls: Sequence[MethodCall],
     folder: Path,
     remarks: RemarkFilter | None,
 ) -> list[_Attempt]:
@@ -183,7 +183,7 @@ def _attempts(
     return attempts
 
 
-def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[Call]) -> Sameness:
+def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[MethodCall]) -> Sameness:
     from xir.runtime.same_results import sameness
 
     with step("Comparing both files"):
@@ -195,7 +195,7 @@ def _tell(
     programs: tuple[ExecutorchProgram, ExecutorchProgram],
     sizes: tuple[int, int],
     found: Sameness,
-    calls: Sequence[Call],
+    calls: Sequence[MethodCall],
 ) -> None:
     """Print what was chosen, both files beside each other, and how near they are. The sizes are of before and after:
     the file that was read may be the one that is written."""
@@ -220,7 +220,7 @@ def _tell(
         print(f"    {line}".rstrip())
 
 
-def _inputs(calls: Sequence[Call]) -> str:
+def _inputs(calls: Sequence[MethodCall]) -> str:
     """What both files were compared on."""
     given = sum(not call.is_drawn for call in calls)
     kinds = ["random inputs"] if given < len(calls) else []

@@ -12,7 +12,7 @@ from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
     from xir.explore import Recorder
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.diagnostics import Diagnostic
     from xir.quantizer import QuantReport
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Exploration:
     """The page that is asked for, and what is recorded for it."""
 
-    def __init__(self, path: Path, profile: Profile | None):
+    def __init__(self, path: Path, profile: MethodProfile | None):
         from xir.explore import Recorder
 
         self.path = path
@@ -28,7 +28,7 @@ class Exploration:
         self._profile = profile
 
     @staticmethod
-    def of(options: argparse.Namespace, profile: Profile | None) -> Exploration | None:
+    def of(options: argparse.Namespace, profile: MethodProfile | None) -> Exploration | None:
         """What --explore asks for."""
         return None if options.explore is None else Exploration(options.explore, profile)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:
-    from xir.runtime.same_results import Call
+    from xir.runtime.same_results import MethodCall
 
 
-def given_calls(paths: Sequence[Path], methods: Sequence[str]) -> list[Call]:
+def given_calls(paths: Sequence[Path], methods: Sequence[str]) -> list[MethodCall]:
     """The calls that files have, in order. UsageError for a file that has none, OSError for one that is not there.
 
     The arrays of an `.npz` file are the inputs of one call. A `.pt` file has a tensor, or a list of inputs, or a list
@@ -22,18 +22,18 @@ def given_calls(paths: Sequence[Path], methods: Sequence[str]) -> list[Call]:
     return [call for path in paths for call in _calls(path, methods)]
 
 
-def _calls(path: Path, methods: Sequence[str]) -> list[Call]:
-    from xir.runtime.same_results import Call
+def _calls(path: Path, methods: Sequence[str]) -> list[MethodCall]:
+    from xir.runtime.same_results import MethodCall
 
     value: Any = _npz(path) if path.suffix == ".npz" else _pt(path)
     if not isinstance(value, dict):
         value = {_only(path, methods): value}
-    found: list[Call] = []
+    found: list[MethodCall] = []
     for method, inputs in cast("dict[object, Any]", value).items():
         if method not in methods:
             raise UsageError(f"--inputs: {path} is for '{method}', and the program has {', '.join(methods)}")
         lists = _lists(inputs)
-        found += [Call(str(method), each, f"call {index} of {path.name}") for index, each in enumerate(lists, 1)]
+        found += [MethodCall(str(method), each, f"call {index} of {path.name}") for index, each in enumerate(lists, 1)]
     if not found:
         raise UsageError(f"--inputs: {path} has no call")
     return found

@@ -24,7 +24,7 @@ def quantize_program(
     """The quantised program, and its report where one was asked for."""
     from xir.quantizer import QuantConfig, quantize, quantize_and_measure
 
-    if options.quantize == "auto":
+    if options.quantize == "int8":
         dynamic = bool(options.model_name) and MODELS[options.model_name].dynamic
         options.quantize = "dynamic" if dynamic else "static"
     try:
@@ -43,7 +43,7 @@ def quantize_program(
         raise UsageError("the program was saved without example inputs: export it again")
     (args, kwargs), calibration = program.example_inputs, _calibration(options)
     verify, metric = options.verify_numerics is not None, _metric(options.metric)
-    if not (options.quant_report or options.quant_report_json or metric):
+    if not (options.quantize_report or options.quantize_report_json or metric):
         return quantize(program, args, calibration, config, kwargs=kwargs, verify=verify), None
     return quantize_and_measure(program, args, calibration, config, kwargs=kwargs, metric=metric, verify=verify)
 

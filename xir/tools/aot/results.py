@@ -15,7 +15,7 @@ from xir.tools.remarks import RemarkOutput, printed
 
 if TYPE_CHECKING:
     from xir.api import EdgeProgram, ExecutorchProgram
-    from xir.explore.profile import Profile
+    from xir.explore.profile import MethodProfile
     from xir.ir.diagnostics import Diagnostic
     from xir.quantizer import QuantReport
 
@@ -48,9 +48,9 @@ def print_results(
         print(report.brief(), end="", file=text)
     if options.cost_report:
         print(edge.cost_report(options.cpu).text(), end="", file=text)
-    if quality is not None and options.quant_report_json:
-        write(Path(options.quant_report_json), lambda file: file.write(quality.json().encode("utf-8")))
-    if quality is not None and options.quant_report:
+    if quality is not None and options.quantize_report_json:
+        write(Path(options.quantize_report_json), lambda file: file.write(quality.json().encode("utf-8")))
+    if quality is not None and options.quantize_report:
         print(quality.text(), file=text)
     elif quality is not None:
         last_lines = [*quality.metric_lines(), *last_lines]
@@ -132,7 +132,7 @@ def summary(edge: EdgeProgram, options: argparse.Namespace) -> str:
     return f"{counted[0]}, {counted[1]} outside the delegate{'' if delegates == 1 else 's'}"
 
 
-def latency(program: ExecutorchProgram, path: str, profile: Profile) -> str:
+def latency(program: ExecutorchProgram, path: str, profile: MethodProfile) -> str:
     """What a profile says that an execution takes. UsageError if it is of another program."""
     from xir.explore.profile import ProfileError, check_profile
     from xir.explore.runnable import runnable

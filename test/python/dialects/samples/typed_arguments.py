@@ -42,7 +42,7 @@ def size_that_the_program_computes(op: edge.SelectIntOp, b: NodeBuilder) -> SSAV
 
 @rule()  # reportArgumentType
 def of_no_op(op: SSAValue, b: NodeBuilder) -> SSAValue:
-    return b.dequantise(op)
+    return b.dequantize(op)
 
 
 @decomposition

@@ -47,7 +47,7 @@ def reduction(b: Builder) -> None:
     add(b.one(forms).format(x=x, **parts))
 
 
-def normalisation(b: Builder) -> None:
+def normalization(b: Builder) -> None:
     x = b.real()
     rank = b.rank(x)
     if not rank:

@@ -1,0 +1,86 @@
+"""Names: one class of a name, identifiers in American spelling, options of one form, one set of words for a flag."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_layers import MODULES
+
+ROOT = Path(__file__).parents[2]
+
+BRITISH = re.compile(
+    r"(?:quanti|optimi|normali|generali|initiali|parametri|speciali|canonicali|legali|seriali|recogni|organi|summari"
+    r"|minimi|maximi)s(?:e|ing|ation|able)|neighbour|colour|behaviour|centre|licence",
+    re.IGNORECASE,
+)
+
+EXECUTORCH = {"--model_name", "--output_dir", "--test_after_export"}
+"""Options of ExecuTorch's compiler, under its names."""
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_one_class_of_a_name() -> None:
+    """A dialect qualifies its ops, and a model of the zoo has the modules that its paper names."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for module, path in MODULES.items():
+        if module.startswith("xir.models."):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not node.name.endswith("Op"):
+                places[node.name].append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_identifiers_are_american() -> None:
+    found: set[tuple[str, str]] = set()
+    for path in tracked("*.py"):
+        tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+        names = [token.string for token in tokens if token.type == tokenize.NAME]
+        found |= {(path.name, name) for name in names if BRITISH.search(name)}
+    assert found == set()
+
+
+def test_file_names_are_american() -> None:
+    """Golden files keep the name that their version gave them."""
+    found = [path.name for path in tracked() if BRITISH.search(path.name) and "golden" not in path.parts]
+    assert found == []
+
+
+def options() -> Iterator[tuple[str, ast.Call]]:
+    """Each option of the tools, and the call that adds it."""
+    for path in tracked("xir/tools/*.py", "xir/tools/aot/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+                for each in node.args:
+                    if isinstance(each, ast.Constant) and str(each.value).startswith("--"):
+                        yield str(each.value), node
+
+
+def test_options_have_dashes() -> None:
+    names = {name for name, _ in options()}
+    assert len(names) > 50
+    assert {name for name in names if not re.fullmatch(r"--[a-z0-9]+(-[a-z0-9]+)*", name)} == EXECUTORCH
+
+
+def test_quantize_takes_the_same_words() -> None:
+    calls = [call for name, call in options() if name == "--quantize"]
+    choices = [ast.unparse(each.value) for call in calls for each in call.keywords if each.arg == "choices"]
+    assert choices == ["QUANTIZE_WORDS"] * len(calls)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("name", ["quantise", "is_dequantised", "neighbours", "Colour"])
+def test_british_names_are_found(name: str) -> None:
+    assert BRITISH.search(name)
