@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from xir.dialects import edge
@@ -20,7 +20,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 
-LOWEST = {f32: -3.4028234663852886e38, f16: -65504.0, bf16: -3.3895313892515355e38}
+LOWEST: dict[Attribute, float] = {f32: -3.4028234663852886e38, f16: -65504.0, bf16: -3.3895313892515355e38}
 """Element type -> its least number."""
 
 

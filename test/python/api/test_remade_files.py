@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,7 +58,7 @@ class Recurrent(nn.Module):
 
 def stock_file(model: nn.Module, inputs: tuple[Tensor, ...], path: Path, *, delegates: bool = True) -> Path:
     """ExecuTorch's file of a model."""
-    partitioner = [StockPartitioner()] if delegates else []
+    partitioner: list[Any] = [StockPartitioner()] if delegates else []
     lowered = to_edge_transform_and_lower(torch.export.export(model.eval(), inputs), partitioner=partitioner)
     path.write_bytes(lowered.to_executorch().buffer)
     return path

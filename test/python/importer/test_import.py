@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 
+from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.importer import decompose, import_exported_program, import_pt2, steps
 from xir.importer.interpreter import run_module
@@ -722,3 +723,23 @@ def test_an_own_decomposition_that_raises_is_logged(
         torch.export.export(Product(), (torch.ones(2), torch.ones(2, 3), torch.ones(3))), XirContext()
     )
     assert "a decomposition of xir's own raised ValueError: planted" in caplog.text
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32, torch.int64])
+@pytest.mark.parametrize("ends", [(0.5, 3.7), (-1, 1), (10, 0), (2.9, -3)])
+def test_linspace_of_integers_counts_from_integers(dtype: torch.dtype, ends: tuple[float, float]) -> None:
+    def between(x: torch.Tensor) -> torch.Tensor:
+        return x.int() + torch.linspace(*ends, 5, dtype=dtype)
+
+    check(between, torch.zeros(5))
+
+
+def test_a_constant_that_no_integer_holds_is_converted_by_a_kernel() -> None:
+    """C++ leaves open what it becomes, so that no pass decides it."""
+
+    def convert(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.full((3,), -1.5).to(torch.uint8)
+
+    program = to_edge(torch.export.export(Function(convert), (torch.zeros(3),)))
+    delegated = program.to_backend(XnnpackPartitioner())
+    assert ["it converts a constant of which -1.5 is no ui8" in each.message for each in delegated.remarks] == [True]
