@@ -742,4 +742,4 @@ def test_a_constant_that_no_integer_holds_is_converted_by_a_kernel() -> None:
 
     program = to_edge(torch.export.export(Function(convert), (torch.zeros(3),)))
     delegated = program.to_backend(XnnpackPartitioner())
-    assert ["it converts a constant of which -1.5 is no ui8" in each.message for each in delegated.remarks] == [True]
+    assert any("it converts a constant of which -1.5 is no ui8" in each.message for each in delegated.remarks)

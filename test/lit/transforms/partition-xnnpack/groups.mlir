@@ -174,13 +174,36 @@ func.func @second(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// What is a subgraph already stays as it is.
+// What can be computed joins a subgraph that there is, as do two of them.
 // CHECK-LABEL: func.func @again(
 // CHECK:         %[[A:.*]] = xnnpack.subgraph(%x)
-// CHECK:         %[[B:.*]] = xnnpack.subgraph(%[[A]])
-// CHECK:         func.return %[[B]]
+// CHECK:           xnnpack.unary abs
+// CHECK-NEXT:      xnnpack.unary exp
+// CHECK-NEXT:      xnnpack.unary negate
+// CHECK:         func.return %[[A]]
 func.func @again(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %b = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %b : tensor<4xf32>
+  }
+  %1 = edge.exp(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = xnnpack.subgraph(%1) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb1(%a: tensor<4xf32>):
+    %b = xnnpack.unary negate %a : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %b : tensor<4xf32>
+  }
+  func.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// A subgraph whose nodes stock ExecuTorch lacks stays apart in a program for it.
+// CHECK-LABEL: func.func @other_target(
+// CHECK:         xnnpack.subgraph(%x) {target = "xir"}
+// CHECK:         xnnpack.subgraph(
+func.func @other_target(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = xnnpack.subgraph(%x) {target = "xir"} : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     %b = xnnpack.unary abs %a : tensor<4xf32> -> tensor<4xf32>
     xnnpack.yield %b : tensor<4xf32>
