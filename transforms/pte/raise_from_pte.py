@@ -31,7 +31,7 @@ from xir.ir.remarks import RemarkKind, remark
 from xir.ir.walking import ops_in
 from xir.transforms.pte.raising.arguments import computed_by
 from xir.transforms.pte.raising.calls import raise_call
-from xir.transforms.pte.raising.memory import Memory, permuted, restoring
+from xir.transforms.pte.raising.memory import PlaceContents, permuted, restoring
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 
@@ -124,7 +124,7 @@ class _Raiser:
         self.block = Block()
         self.attributes: list[DictionaryAttr] = []
         self.delegates = {each.sym_name.data: each for each in plan.delegates}
-        self.memory = Memory(plan, self.block.add_op)
+        self.memory = PlaceContents(plan, self.block.add_op)
         for value in plan.signature.inputs:
             self.input(value)
 

@@ -8,14 +8,14 @@ from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import edge, pte
 from xir.ir.location import Locatable
-from xir.transforms.pte.raising.memory import Memory
+from xir.transforms.pte.raising.memory import PlaceContents
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 _LAYOUTS = frozenset({"MemoryFormat", "Layout", "Device"})
 """What a value's memory is like, which a function does not say."""
 
 
-def argument_of(argument: edge.Argument, value: SSAValue, memory: Memory, call: Operation) -> Any:
+def argument_of(argument: edge.Argument, value: SSAValue, memory: PlaceContents, call: Operation) -> Any:
     """What `EdgeOp.build_from` takes for an argument: values of the function for tensors, else Python values."""
     kind = argument.type
     if kind.base in _LAYOUTS:

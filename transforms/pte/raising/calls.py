@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.dialects import edge, pte
 from xir.transforms.pte._kernel_calls import TENSOR_OPTIONS, kernel_arguments
 from xir.transforms.pte.raising.arguments import argument_of
-from xir.transforms.pte.raising.memory import Memory
+from xir.transforms.pte.raising.memory import PlaceContents
 from xir.transforms.pte.raising.opaque import raise_opaque
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
@@ -25,7 +25,7 @@ ASSIGN = "aten::copy_"
 Add = Callable[[Operation], None]
 
 
-def raise_call(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
+def raise_call(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
     """Add the op that computes what a kernel writes. NotRaisedError for a kernel that no edge op is known for, and for
     arguments that the op does not take."""
     kernel = call.kernel.data
@@ -47,7 +47,7 @@ def raise_call(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
         _raise_op(call, memory, add)
 
 
-def _raise_op(call: pte.KernelCallOp, memory: Memory, add: Add) -> None:
+def _raise_op(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
     known = _ops_by_kernel(len(edge.OPS)).get(call.kernel.data)
     if known is None:
         raise_opaque(call, memory, add)

@@ -51,7 +51,7 @@ class Held:
     value: SSAValue
 
 
-class Memory:
+class PlaceContents:
     """Follows the tensors of one plan. `add` appends an op to the function."""
 
     def __init__(self, plan: pte.ExecutionPlanOp, add: Callable[[Operation], None]):

@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import edge, pte
 from xir.transforms.pte.raising.arguments import argument_of
-from xir.transforms.pte.raising.memory import Memory
+from xir.transforms.pte.raising.memory import PlaceContents
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 NAMESPACES = ("aten::", "quantized_decomposed::")
@@ -33,7 +33,7 @@ _TYPES: dict[type[Operation], str] = {
 """A type of an argument that holds what a value of a plan is."""
 
 
-def raise_opaque(call: pte.KernelCallOp, memory: Memory, add: Callable[[Operation], None]) -> None:
+def raise_opaque(call: pte.KernelCallOp, memory: PlaceContents, add: Callable[[Operation], None]) -> None:
     """Add a call with a schema that follows from its values, since the file has none. NotRaisedError if it is not told
     what the kernel writes."""
     kernel = call.kernel.data
