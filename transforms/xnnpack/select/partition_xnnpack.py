@@ -28,8 +28,8 @@ class PartitionXnnpackPass(DelegatingPass):
     """Outline maximal groups of edge ops that XNNPACK can compute into `xnnpack.subgraph`, lowered to xnnpack ops.
 
     The pass combines `mark-delegates{backend=xnnpack}`, `form-delegates` and `legalize-to-xnnpack`, with the same
-    result. Each undelegated op is reported with its reason, which is also its attribute `xir.reason`. Ops join subgraphs
-    that the program has already, such as one that was raised from a file.
+    result. Each undelegated op is reported with its reason, which is also its attribute `xir.reason`. Ops join
+    subgraphs that the program has already, such as one that was raised from a file.
 
     Before:
     ```mlir

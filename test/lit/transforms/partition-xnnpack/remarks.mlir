@@ -122,3 +122,12 @@ func.func @experts(%x: tensor<6x4xf32>, %experts: tensor<2x4x3xf32>, %ends: tens
   %0 = edge.opaque "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor" (%x, %experts, %ends) : (tensor<6x4xf32>, tensor<2x4x3xf32>, tensor<2xi32>) -> tensor<6x3xf32>
   func.return %0 : tensor<6x3xf32>
 }
+
+// -----
+
+func.func @no_number_of_the_type(%x: tensor<2xf32>) -> tensor<2xui8> {
+  %c = edge.constant dense<[-1.0, 2.0]> : tensor<2xf32>
+  // expected-remark @+1 {{edge._to_copy not delegated: it converts a constant of which -1.0 is no ui8}}
+  %0 = edge._to_copy(%c) {dtype = ui8} : (tensor<2xf32>) -> tensor<2xui8>
+  func.return %0 : tensor<2xui8>
+}
