@@ -340,6 +340,11 @@ class TensorOp(ValueOp):
         return info.fully_qualified_name.data
 
     @property
+    def is_constant(self) -> bool:
+        """Whether the contents are the file's, and stay so."""
+        return self.data is not None and self.buffer is None and self.allocation_info is None
+
+    @property
     def is_apart(self) -> bool:
         """Whether the contents are in another file."""
         return self.extra_tensor_info is not None and self.extra_tensor_info.location.data != SEGMENT

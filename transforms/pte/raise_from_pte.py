@@ -29,7 +29,6 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, remark
 from xir.ir.walking import ops_in
-from xir.transforms.pte.raising.arguments import computed_by
 from xir.transforms.pte.raising.calls import raise_call
 from xir.transforms.pte.raising.memory import PlaceContents, permuted, restoring
 from xir.transforms.pte.raising.refusal import NotRaisedError
@@ -146,7 +145,7 @@ class _Raiser:
 
     def fixed_input(self, value: SSAValue) -> None:
         """An input that is no tensor: the caller has to give what the file has."""
-        if computed_by(value):
+        if value in self.memory.computed:
             raise NotRaisedError(self.plan, "it changes an input that is no tensor")
         fixed: Attribute
         match value.owner:
@@ -232,7 +231,7 @@ class _Raiser:
         self.block.add_op(made)
         for tensor, result in zip(tensors[count:], made.results, strict=True):
             in_memory = self.as_type(result, _memory_type(tensor), call)
-            self.memory.write(tensor, permuted(in_memory, restoring(tensor.order), self.block.add_op))
+            self.memory.compute(tensor, permuted(in_memory, restoring(tensor.order), self.block.add_op), call)
 
     def as_type(self, value: SSAValue, type: Attribute, call: Operation) -> SSAValue:
         """A value between a delegate and the plan, where its shape may have another number of dimensions: ExecuTorch

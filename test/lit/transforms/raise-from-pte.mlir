@@ -58,7 +58,7 @@ pte.program {
 // A buffer with a name, and one that is read before anything is written to it.
 // CHECK-LABEL: func.func @state
 // CHECK: %[[NAMED:.*]] = edge.mutable_buffer "count" dense<1.000000e+00> : tensor<4xf32>
-// CHECK: %[[UNNAMED:.*]] = edge.mutable_buffer "state_buffer_1" dense<0.000000e+00> : tensor<4xf32>
+// CHECK: %[[UNNAMED:.*]] = edge.mutable_buffer "state_buffer_2_16" dense<0.000000e+00> : tensor<4xf32>
 // CHECK-NEXT: %[[SUM:.*]] = edge.add.Tensor(%[[NAMED]], %[[UNNAMED]])
 // CHECK-NEXT: edge.update_buffer %[[NAMED]], %[[SUM]]
 // CHECK-NEXT: edge.update_buffer %[[UNNAMED]], %[[SUM]]
@@ -187,5 +187,59 @@ pte.program {
       pte.kernel_call "llama::update_cache.out" (%x, %x, %0, %0)
     }
     pte.signature inputs (%x) outputs (%0)
+  }
+}
+
+// -----
+
+pte.program {
+  pte.execution_plan @input arenas [0, 64] {
+    %x = pte.tensor tensor<4xf32> planned <1, 0>
+    %0 = pte.tensor tensor<4xf32> planned <1, 16>
+    %no = pte.bool false
+    pte.chain {
+      pte.kernel_call "aten::abs.out" (%x, %0, %0)
+      // expected-remark@+1 {{method input stays as it is: it changes an input}}
+      pte.kernel_call "aten::copy_" (%x, %0, %no, %x)
+    }
+    pte.signature inputs (%x) outputs (%0)
+  }
+}
+
+// -----
+
+pte.program {
+  pte.execution_plan @constant arenas [0, 64] {
+    %x = pte.tensor tensor<4xf32> planned <1, 0>
+    %c = pte.tensor tensor<4xf32> data dense<1.0> : tensor<4xf32>
+    pte.chain {
+      // expected-remark@+1 {{method constant stays as it is: it changes a constant}}
+      pte.kernel_call "aten::abs.out" (%x, %c, %c)
+    }
+    pte.signature inputs (%x) outputs (%c)
+  }
+}
+
+// -----
+
+// Memory without a name that two methods have: ExecuTorch may give both the same.
+pte.program {
+  pte.execution_plan @one arenas [0, 64, 16] {
+    %last = pte.tensor tensor<4xf32> planned <2, 0>
+    %0 = pte.tensor tensor<4xf32> planned <1, 0>
+    pte.chain {
+      // expected-remark@+1 {{method one stays as it is: it keeps a tensor without a name in memory that methods may share}}
+      pte.kernel_call "aten::abs.out" (%last, %0, %0)
+    }
+    pte.signature inputs () outputs (%0)
+  }
+  pte.execution_plan @two arenas [0, 64, 16] {
+    %x = pte.tensor tensor<4xf32> planned <1, 0>
+    %last = pte.tensor tensor<4xf32> planned <2, 0>
+    %no = pte.bool false
+    pte.chain {
+      pte.kernel_call "aten::copy_" (%last, %x, %no, %last)
+    }
+    pte.signature inputs (%x) outputs (%x)
   }
 }

@@ -32,19 +32,19 @@ def argument_of(argument: edge.Argument, value: SSAValue, memory: PlaceContents,
             flags = [bool(flag) for flag in op.present.get_values()]
             return [memory.read(_tensor(next(items), call), call) if flag else None for flag in flags]
         case pte.IntListOp() as op:
-            return tuple(_number(item, kind, call) for item in op.items)
+            return tuple(_number(item, kind, memory, call) for item in op.items)
         case pte.DoubleListOp() | pte.BoolListOp() as op:
             convert = bool if isinstance(op, pte.BoolListOp) else float
             return tuple(convert(item) for item in op.items.get_values())
         case pte.StringOp() as op:
             return op.string_val.data
         case _:
-            return _number(value, kind, call)
+            return _number(value, kind, memory, call)
 
 
-def _number(value: SSAValue, kind: edge.ArgType, call: Operation) -> Any:
+def _number(value: SSAValue, kind: edge.ArgType, memory: PlaceContents, call: Operation) -> Any:
     """A number of the file, as the argument's type has it."""
-    if computed_by(value):
+    if value in memory.computed:
         raise NotRaisedError(call, "it takes a number that the program computes")
     match value.owner:
         case pte.IntOp() as op if kind.base == "ScalarType":
@@ -67,18 +67,3 @@ def _tensor(value: SSAValue, where: Locatable) -> pte.TensorOp:
     if not isinstance(value.owner, pte.TensorOp):
         raise NotRaisedError(where, "a list of tensors has something else in it")
     return value.owner
-
-
-def computed_by(value: SSAValue) -> bool:
-    """Whether an instruction may set a number: a move's target, or what a kernel returns, its last argument."""
-    for use in value.uses:
-        match use.operation:
-            case pte.MoveOp():
-                if use.index == 1:
-                    return True
-            case pte.KernelCallOp() as call:
-                if use.index == len(call.args) - 1:
-                    return True
-            case _:
-                pass
-    return False

@@ -31,18 +31,18 @@ def raise_call(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
     kernel = call.kernel.data
     if kernel in COPIES:
         target = _tensor(call.args[-1], call)
-        memory.write(target, _converted(memory.read(_tensor(call.args[0], call), call), target, add, call))
+        memory.compute(target, _converted(memory.read(_tensor(call.args[0], call), call), target, add, call), call)
     elif kernel == VIEW:
         target = _tensor(call.args[-1], call)
         view = edge.ViewOp(self=memory.read(_tensor(call.args[0], call), call), size=target.shape)
         _add(view, add, call)
-        memory.write(target, view.results[0])
+        memory.compute(target, view.results[0], call)
     elif kernel == ASSIGN:
         target = _tensor(call.args[0], call)
         source = memory.read(_tensor(call.args[1], call), call)
         if source.type != target.tensor_type:
             raise NotRaisedError(call, "it copies a tensor of another type or shape")
-        memory.write(target, source)
+        memory.compute(target, source, call)
     else:
         _raise_op(call, memory, add)
 
@@ -71,7 +71,7 @@ def _raise_op(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
         raise NotRaisedError(call, f"{error}") from None
     _add(op, add, call)
     for tensor, result in zip(results, op.results, strict=True):
-        memory.write(tensor, result)
+        memory.compute(tensor, result, call)
 
 
 def _add(op: edge.EdgeOp, add: Add, call: pte.KernelCallOp) -> None:

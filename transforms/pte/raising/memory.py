@@ -8,8 +8,10 @@ written to exactly its bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from xdsl.dialects.builtin import AnyDenseElement, DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
@@ -51,15 +53,50 @@ class Held:
     value: SSAValue
 
 
+MOST_UNNAMED = 1000
+"""More buffers without a name than a program has; each is compared with all places."""
+
+
+class _Arena:
+    """The places of an arena that hold something, none of which overlap, in order."""
+
+    def __init__(self) -> None:
+        self.held: dict[Place, Held] = {}
+        self._sorted: list[Place] = []
+
+    def overlapping(self, place: Place) -> list[Place]:
+        """Those that have a byte in common with a place."""
+        first = bisect_right(self._sorted, place.start, key=lambda each: each.end)
+        last = bisect_left(self._sorted, place.end, key=lambda each: each.start)
+        return self._sorted[first:last]
+
+    def put(self, place: Place, held: Held) -> None:
+        """Let a place hold a tensor, which is all that is left of what it overlaps."""
+        for other in (gone := self.overlapping(place)):
+            del self.held[other]
+        first = bisect_right(self._sorted, place.start, key=lambda each: each.end)
+        self._sorted[first : first + len(gone)] = [place]
+        self.held[place] = held
+
+
+def _places_of(plan: pte.ExecutionPlanOp) -> Iterator[Place]:
+    for op in plan.values:
+        if isinstance(op, pte.TensorOp) and (place := Place.of(op)) is not None:
+            yield place
+
+
 class PlaceContents:
     """Follows the tensors of one plan. `add` appends an op to the function."""
 
     def __init__(self, plan: pte.ExecutionPlanOp, add: Callable[[Operation], None]):
         self._plan = plan
         self._add = add
-        self._arenas: dict[Place, Held] = {}
+        self._inputs = {value.owner for value in plan.signature.inputs}
+        self._arenas: dict[int, _Arena] = {}
         self._apart: dict[pte.TensorOp, SSAValue] = {}
         """What tensors hold that lie in no arena."""
+        self.computed = _computed(plan)
+        """The numbers that instructions set."""
         self.buffers: dict[pte.TensorOp, edge.MutableBufferOp] = {}
         """What is kept from one call to the next, by the first tensor of the plan that names it."""
         for op in plan.values:
@@ -71,14 +108,20 @@ class PlaceContents:
         place = Place.of(tensor)
         if place is None:
             self._apart[tensor] = value
-            return
-        for other in [each for each in self._arenas if each.overlaps(place)]:
-            del self._arenas[other]
-        self._arenas[place] = Held(tensor, value)
+        else:
+            self._arenas.setdefault(place.arena, _Arena()).put(place, Held(tensor, value))
+
+    def compute(self, tensor: pte.TensorOp, value: SSAValue, where: Locatable) -> None:
+        """Let a tensor hold what an instruction writes; NotRaisedError if callers see that, or it is a constant."""
+        if tensor in self._inputs:
+            raise NotRaisedError(where, "it changes an input")
+        if tensor.is_constant:
+            raise NotRaisedError(where, "it changes a constant")
+        self.write(tensor, value)
 
     def read(self, tensor: pte.TensorOp, where: Locatable) -> SSAValue:
         """What a tensor holds; NotRaisedError if that is not one value of the function."""
-        if tensor.data is not None and tensor.buffer is None and tensor.allocation_info is None:
+        if tensor.is_constant:
             return self._constant(tensor)
         place = Place.of(tensor)
         if place is None:
@@ -87,12 +130,18 @@ class PlaceContents:
             if tensor not in self._apart:
                 raise NotRaisedError(where, "it reads a tensor that no instruction has written")
             return self._apart[tensor]
-        if place not in self._arenas:
-            if any(each.overlaps(place) for each in self._arenas):
+        held = self._held(place)
+        if held is None:
+            if self._arenas.setdefault(place.arena, _Arena()).overlapping(place):
                 raise NotRaisedError(where, "it reads memory that another tensor has overwritten in part")
             self._keep_unnamed(tensor, place, where)
-        held = self._arenas[place]
+            held = self._held(place)
+            assert held is not None
         return held.value if held.tensor is tensor else self._seen_as(tensor, held, where)
+
+    def _held(self, place: Place) -> Held | None:
+        arena = self._arenas.get(place.arena)
+        return None if arena is None else arena.held.get(place)
 
     def contents(self, tensor: pte.TensorOp) -> SSAValue:
         """What the memory of a buffer holds."""
@@ -123,7 +172,7 @@ class PlaceContents:
     def _keep(self, tensor: pte.TensorOp, name: str) -> None:
         """Begin a buffer, whose first contents are the file's, or zeros."""
         place = Place.of(tensor)
-        if place is not None and place in self._arenas:
+        if place is not None and self._held(place) is not None:
             return  # another name of it
         if tensor.order != tuple(range(len(tensor.order))):
             raise NotRaisedError(tensor, "a mutable buffer's dimensions lie in another order in memory")
@@ -141,12 +190,33 @@ class PlaceContents:
 
         ExecuTorch writes no names of buffers unless told to.
         """
-        for other in self._plan.values:
-            if isinstance(other, pte.TensorOp) and (used := Place.of(other)) not in (None, place):
-                assert used is not None
-                if used.overlaps(place):
-                    raise NotRaisedError(where, "it reads memory that no instruction has written")
-        self._keep(tensor, f"{self._plan.sym_name.data}_buffer_{len(self.buffers)}")
+        if len(self.buffers) >= MOST_UNNAMED or any(used != place and used.overlaps(place) for used in self._places):
+            raise NotRaisedError(where, "it reads memory that no instruction has written")
+        if place.arena in self._shared_arenas:
+            raise NotRaisedError(where, "it keeps a tensor without a name in memory that methods may share")
+        self._keep(tensor, f"{self._plan.sym_name.data}_buffer_{place.arena}_{place.start}")
+
+    @cached_property
+    def _places(self) -> set[Place]:
+        return set(_places_of(self._plan))
+
+    @cached_property
+    def _shared_arenas(self) -> set[int]:
+        """The arenas but the first that other methods have tensors in: ExecuTorch may give methods the same memory."""
+        program = self._plan.parent_op()
+        plans = program.plans if isinstance(program, pte.ProgramOp) else ()
+        return {place.arena for plan in plans if plan is not self._plan for place in _places_of(plan)} - {1}
+
+
+def _computed(plan: pte.ExecutionPlanOp) -> set[SSAValue]:
+    """What moves write to, and what kernels return, their last argument."""
+    found: set[SSAValue] = set()
+    for op in (op for chain in plan.chains for op in chain.instructions):
+        if isinstance(op, pte.MoveOp):
+            found.add(op.move_to)
+        elif isinstance(op, pte.KernelCallOp) and op.args:
+            found.add(op.args[-1])
+    return found
 
 
 def permuted(value: SSAValue, dims: tuple[int, ...], add: Callable[[Operation], None]) -> SSAValue:

@@ -48,7 +48,7 @@ def raise_opaque(call: pte.KernelCallOp, memory: PlaceContents, add: Callable[[O
     op = edge.OpaqueOp.build_call(schema, given, [each.tensor_type for each in written], kernel, call.location)
     add(op)
     for tensor, result in zip(written, op.results, strict=True):
-        memory.write(tensor, result)
+        memory.compute(tensor, result, call)
 
 
 def _schema(kernel: str, arguments: Sequence[SSAValue], results: int) -> str:

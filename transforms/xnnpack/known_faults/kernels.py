@@ -4,6 +4,11 @@ To avoid them, one or more additional nodes would be needed before such a node. 
 and networks hardly ever compute such numbers. Therefore, this table lists where the numbers begin, and the results;
 bf16 is computed in fp32. The page of PyTorch's operator database counts the samples that meet them. A test computes a
 number on either side of each limit. It fails once a library computes them right; then the entry must be removed.
+
+Two facts of such numbers are no limit of one node. Convolutions of few channels read a row's next pixels beside weights
+of 0, so an infinity or NaN in the image makes NaN of up to three pixels more than it reaches. And of a NaN and a
+number, minimum and maximum are either, by processor: a NaN that a constant mask replaces may stay, but for those of a
+softmax, which `fill-hidden-rows` keeps from arising.
 """
 
 from __future__ import annotations
