@@ -395,6 +395,8 @@ LIT_TESTS = {
     "counted": ("fold-positions", 1),
     "gated": ("densify-experts", 0),
     "squared": ("avoid-xnnpack-faults", 2),
+    "guarded": ("drop-softmax-guards", 1),
+    "hidden": ("fill-hidden-rows", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

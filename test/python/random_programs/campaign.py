@@ -84,7 +84,7 @@ class Part:
 
     def drawing(self) -> dict[str, bool]:
         """How its programs are drawn."""
-        return {"quantised": True} if self.mode() else {"open_sizes": random.Random(self.first).random() < 0.3}
+        return {"quantized": True} if self.mode() else {"open_sizes": random.Random(self.first).random() < 0.3}
 
     def mode(self) -> str:
         """How its programs are quantised, if they are."""

@@ -48,12 +48,12 @@ def program_result(program: Program, x: torch.Tensor) -> torch.Tensor:
     [
         ("default", "zen4", {}),
         ("default", "xir", {"open_sizes": True}),
-        ("static default", "static x86", {"quantised": True}),
-        ("dynamic default", "dynamic zen3", {"quantised": True}),
+        ("static default", "static x86", {"quantized": True}),
+        ("dynamic default", "dynamic zen3", {"quantized": True}),
     ],
 )
 def test_few_programs(form: str, other: str, drawing: dict[str, bool]) -> None:
-    count = 8 if "quantised" in drawing else TOGETHER
+    count = 8 if "quantized" in drawing else TOGETHER
     programs = [each for seed in range(SEEDS, SEEDS + count) if (each := drawn(seed, **drawing)).outputs]
     found = [each for each in findings(programs, [form, other], 0, stock=True) if each.kind not in COUNTED]
     assert not found, "\n\n".join(reproducer(each) for each in found)
