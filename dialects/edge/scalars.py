@@ -9,6 +9,7 @@ one.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ def met(op: EdgeOp, name: str) -> Any:
         return value
     if is_float(element) and isinstance(op, KEEPS_NUMBERS):
         return value
+    if isinstance(op, ops.ArangeStartStepOp) and name == "end":
+        value = _integer_end(op, value)
     try:
         made = values_of(stored(np.asarray(value), element), element).item()
     except (ValueError, OverflowError):
@@ -71,6 +74,17 @@ def numbers_met(op: EdgeOp) -> dict[str, Any]:
     given = {name: op.argument(name) for name in names}
     used = {name: met(op, name) for name in names}
     return {name: value for name, value in used.items() if value is not given[name]}
+
+
+def _integer_end(op: ops.ArangeStartStepOp, end: float) -> float:
+    """The end of a range of integers that has as many of them as there are numbers in the range that is given: ATen
+    counts before it converts, but for int64 (`arange_out` in aten/src/ATen/native/RangeFactories.cpp)."""
+    start, step = op.argument("start"), op.argument("step")
+    if not isinstance(start, int | float) or not isinstance(step, int | float) or not int(step):
+        return end
+    if element_of(op.results[0]) == i64 or all(isinstance(each, int) for each in (start, end, step)):
+        return end
+    return int(start) + math.ceil((end - start) / step) * int(step)
 
 
 def is_kept(op: EdgeOp, value: SSAValue) -> bool:

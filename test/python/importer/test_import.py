@@ -734,6 +734,17 @@ def test_linspace_of_integers_counts_from_integers(dtype: torch.dtype, ends: tup
     check(between, torch.zeros(5))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32, torch.int64])
+@pytest.mark.parametrize("ends", [(0, 2.9, 1), (0.5, 3.7, 1), (0, 10, 1.5), (5, -5.5, -2), (5.9, 1, -2.7), (3, 9, 2)])
+def test_ranges_of_integers_count_before_they_convert(dtype: torch.dtype, ends: tuple[float, float, float]) -> None:
+    length = len(torch.arange(*ends, dtype=dtype))
+
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        return x.int() + torch.arange(*ends, dtype=dtype)
+
+    check(counted, torch.zeros(length))
+
+
 def test_a_constant_that_no_integer_holds_is_converted_by_a_kernel() -> None:
     """C++ leaves open what it becomes, so that no pass decides it."""
 
