@@ -33,10 +33,9 @@ MOST_DIFFERENT = 1e-4
 """By how much of an output's largest magnitude results may differ, unless --max-difference says it."""
 
 ATTEMPTS = ("remake", "optimize,schedule,finish", "optimize,finish")
-"""Pipelines, the fastest first: the whole program, its delegates alone, and these with the roundings that they have."""
-
-SLOWER = 1.02
-"""The part of the old file's time above which the next pipeline is tried as well."""
+"""Pipelines, the fastest first: the whole program, its delegates alone, and these with the roundings that they have.
+The first that gives the same results is taken. Times that are measured decide nothing, as the same file has to come of
+the same command."""
 
 
 def is_existing(arguments: Sequence[str]) -> bool:
@@ -122,8 +121,7 @@ def _optimize(options: argparse.Namespace) -> int:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     before = options.program.stat().st_size
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
-        attempts = _attempts(options, old, partitioner, calls, Path(folder), wanted_remarks(contract, None))
-        best = min(attempts, key=lambda each: each.found.ratio)
+        best = _attempt(options, old, partitioner, calls, Path(folder), wanted_remarks(contract, None))
         kept = None if contract is None else contract.hold(best.program)
         with nullcontext() if kept is None else kept.written():
             os.replace(best.path, options.output)
@@ -142,19 +140,17 @@ class _Attempt:
     found: Sameness
 
 
-def _attempts(
+def _attempt(
     options: argparse.Namespace,
     old: ExecutorchProgram,
     partitioner: XnnpackPartitioner,
     calls: Sequence[MethodCall],
     folder: Path,
     remarks: RemarkFilter | None,
-) -> list[_Attempt]:
-    """What pipelines make of a program, up to the first that is no slower. UsageError if none gives the same results,
-    with what the last one did."""
+) -> _Attempt:
+    """What the first pipeline makes that gives the same results. UsageError if none does, with what the last did."""
     from xir.ir.diagnostics import DiagnosticError
 
-    attempts: list[_Attempt] = []
     said = ""
     for number, pipeline in enumerate(ATTEMPTS):
         path = folder / f"{number}.pte"
@@ -163,7 +159,7 @@ def _attempts(
                 program = old.optimized(partitioner, pipeline=pipeline, remarks=remarks)
                 program.save(path)
         except DiagnosticError:
-            if pipeline == ATTEMPTS[-1] and not attempts:
+            if pipeline == ATTEMPTS[-1]:
                 raise
             continue
         found = _compared(options, path, calls)
@@ -175,12 +171,8 @@ def _attempts(
                 f"{options.max_difference:g} is allowed (--max-difference): nothing is written"
             )
         else:
-            attempts.append(_Attempt(path, program, found))
-            if found.ratio <= SLOWER:
-                break
-    if not attempts:
-        raise UsageError(f"{options.program}: {said}")
-    return attempts
+            return _Attempt(path, program, found)
+    raise UsageError(f"{options.program}: {said}")
 
 
 def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[MethodCall]) -> Sameness:
