@@ -19,6 +19,7 @@ import xir
 from xir.ir.remarks import Remark
 from xir.runtime import Runtime
 from xir.runtime.same_results import drawn_inputs
+from xir.tools.xir_aot import main
 
 
 class Function(nn.Module):
@@ -139,7 +140,7 @@ def test_kernels_without_an_op_are_called_as_before(tmp_path: Path) -> None:
     torch.testing.assert_close(result, model(x))
 
 
-def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path) -> None:
+def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dims = ({0: torch.export.Dim("n", max=9)},)
     exported = torch.export.export(Function(torch.relu), (torch.randn(4, 5),), dynamic_shapes=(dims,))
     path = tmp_path / "open.pte"
@@ -149,6 +150,8 @@ def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path) -> None:
         "raise-from-pte: method forward stays as it is: the sizes of a tensor are open"
     ]
     program.save(tmp_path / "remade.pte")
+    assert main([str(path), "-o", str(tmp_path / "better.pte")]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == program.remarks[0].message
     x = torch.randn(7, 5)
     assert torch.equal(load_stock(tmp_path / "remade.pte").forward([x])[0], x.relu())
 

@@ -13,7 +13,9 @@ from xdsl.ir import Block, Region, SSAValue
 
 from xir.dialects import pte
 from xir.ir.tensor_types import tensor_type
+from xir.runtime.fallback import DIM_ORDER_COPIES
 from xir.transforms.pte.raise_from_pte import raise_plan
+from xir.transforms.pte.raising.calls import COPIES
 from xir.transforms.pte.raising.memory import PlaceContents
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
@@ -74,6 +76,11 @@ def chain(count: int) -> Callable[[], object]:
         values.append(made)
     plan = plan_of(values, calls, [values[0].value])
     return lambda: raise_plan(plan)
+
+
+def test_copies_are_those_that_the_runtime_knows() -> None:
+    """The runtime loads without the compiler, so both have the names."""
+    assert set(DIM_ORDER_COPIES) == COPIES
 
 
 def test_raising_takes_linear_time() -> None:

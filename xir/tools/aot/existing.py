@@ -191,10 +191,14 @@ def _tell(
 ) -> None:
     """Print what was chosen, both files beside each other, and how near they are. The sizes are of before and after:
     the file that was read may be the one that is written."""
+    from xir.ir.remarks import Remark
     from xir.tools.aot.before_after import before_and_after
 
     cpu = options.cpu or DEFAULT_CPU
     new = programs[1]
+    for said in new.remarks:
+        if isinstance(said, Remark) and said.name == "not-raised":
+            print(said.message)
     if forms := forms_chosen(new.remarks, cpu):
         print(forms)
     kernels = len(new.kernel_names)
