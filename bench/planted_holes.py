@@ -266,7 +266,11 @@ def main() -> int:
         folder = WORK / hole.name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        outcome = outcomes[hole.name] = find(hole, builds[hole.fuzzer], folder, options.seconds, options.seed)
+        try:
+            outcome = find(hole, builds[hole.fuzzer], folder, options.seconds, options.seed)
+        except subprocess.CalledProcessError:  # the compiler has said why; the next holes may be sound
+            outcome = Outcome(False, 0, 0, "it does not compile")
+        outcomes[hole.name] = outcome
         answer = "yes" if outcome.found else "NO"
         line = f"{hole.name:14}  {hole.fuzzer:6}  {answer:5}  {outcome.seconds:5.0f}  {outcome.executions:8}"
         print(f"{line}  {outcome.told[:110]}", flush=True)
