@@ -137,7 +137,7 @@ def memory_line(path: Path, packed: Path | None) -> str:
     runner = Path(sysconfig.get_path("scripts")) / "xnn_executor_runner"
     command = [runner, "--model_path", path, "--threads", "1", "--warmup", "0", "--iterations", "1", "--memory"]
     if packed is not None:
-        command += ["--packed_weights", packed]
+        command += ["--packed-weights", packed]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = re.search(r"^memory: (.*)$", output, re.MULTILINE)
     assert found is not None, output

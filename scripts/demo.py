@@ -87,7 +87,7 @@ def main() -> int:
         "xnn_executor_runner",
         *("--model_path", folder / f"{name}_xnnpack_fp32.pte"),
         *("--inputs", ",".join(map(str, paths))),
-        *("--output_dir", folder / f"{name}_outputs"),
+        *("--output-dir", folder / f"{name}_outputs"),
         *("--threads", str(threads), "--warmup", str(WARM_UPS), "--iterations", str(ITERATIONS)),
     )
 

@@ -11,6 +11,7 @@
 
 #include "debug_generated.h"
 #include "graph_builder.h"
+#include "graph_values.h"
 #include "program_generated.h"
 #include "xir/dtype.h"
 

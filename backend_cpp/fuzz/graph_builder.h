@@ -8,7 +8,6 @@
 
 #include "draws.h"
 #include "program_file.h"
-#include "program_generated.h"
 #include "xnnpack_generated.h"
 
 namespace xir::fuzz {
@@ -19,9 +18,6 @@ struct ExternalTensor {
   std::vector<uint32_t> dims;  // in physical order
   bool output = false;
 };
-
-// What a program calls elements of the type.
-program::ScalarType ScalarTypeOf(graph::XNNDatatype type);
 
 struct BuiltGraph {
   Blob blob;  // with header and constants

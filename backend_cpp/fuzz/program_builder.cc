@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph_builder.h"
+#include "graph_values.h"
 #include "kernels/registry.h"
 #include "program_generated.h"
 #include "xir/dtype.h"

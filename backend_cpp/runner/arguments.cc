@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -15,7 +16,7 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --method NAME        the method to run (forward)
   --inputs A,B,...     one file for each input, .npy or the tensor's bytes in memory
                        order; by default, every input is ones
-  --output_dir DIR     write each output as DIR/output_<i>.npy
+  --output-dir DIR     write each output as DIR/output_<i>.npy
   --output_file BASE   write each output's bytes as BASE-<i>.bin
   --libraries A,B,...  shared libraries of your own kernels and backends, the native half
                        of plugins (xir/kernel_library.h)
@@ -28,17 +29,18 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
   --profile-order O    print its lines by 'time' (the default) or as they 'ran'
   --profile-trace FILE write a trace of them, for ui.perfetto.dev or chrome://tracing
   --etdump_path FILE   write an ETDump of them, for ExecuTorch's Inspector
-  --max_seconds S      stop an execution after so many seconds (no limit)
+  --max-seconds S      stop an execution after so many seconds (no limit)
   --xnnpack FILE       the library to take XNNPACK from, before any that is found
-  --packed_weights F   keep packed weights in this file, and map it the next time
-  --packed_weights_limit N
+  --packed-weights F   keep packed weights in this file, and map it the next time
+  --packed-weights-limit N
                        bytes that this file keeps, of several programs; the least recently
                        used go (256 MiB, or twice the program's if that is more)
   --memory             print the memory of the loaded program
   --help               this text
 
-ExecuTorch's names --method_name, --cpu_threads and --num_executions mean --method,
---threads and --iterations; --kernels is --libraries.
+ExecuTorch's options have its names; its --method_name, --cpu_threads and --num_executions
+mean --method, --threads and --iterations. --kernels is --libraries. In all names '_' and
+'-' are the same.
 )";
 
 namespace {
@@ -69,48 +71,51 @@ Status ParseSeconds(std::string_view name, std::string_view text, double* second
   return Fail(Code::kInvalidArgument, name, " takes a number of seconds, not '", text, "'");
 }
 
-Status SetOption(std::string_view name, std::string_view value, Arguments* arguments) {
-  if (name == "--model_path") {
+// `given` is the name as the user wrote it.
+Status SetOption(std::string_view given, std::string_view value, Arguments* arguments) {
+  std::string name(given);
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (name == "--model-path") {
     arguments->model_path = value;
-  } else if (name == "--method" || name == "--method_name") {
+  } else if (name == "--method" || name == "--method-name") {
     arguments->method = value;
-  } else if (name == "--packed_weights") {
+  } else if (name == "--packed-weights") {
     arguments->packed_weights = value;
-  } else if (name == "--packed_weights_limit") {
-    return ParseCount(name, value, 1, &arguments->packed_weights_limit);
+  } else if (name == "--packed-weights-limit") {
+    return ParseCount(given, value, 1, &arguments->packed_weights_limit);
   } else if (name == "--xnnpack") {
     arguments->xnnpack = value;
-  } else if (name == "--max_seconds" || name == "--max-seconds") {
-    return ParseSeconds(name, value, &arguments->max_seconds);
+  } else if (name == "--max-seconds") {
+    return ParseSeconds(given, value, &arguments->max_seconds);
   } else if (name == "--inputs") {
     arguments->inputs = SplitAtCommas(value);
   } else if (name == "--libraries" || name == "--kernels") {
     arguments->libraries = SplitAtCommas(value);
-  } else if (name == "--data_path") {
+  } else if (name == "--data-path") {
     arguments->data = SplitAtCommas(value);
-  } else if (name == "--output_dir") {
+  } else if (name == "--output-dir") {
     arguments->output_dir = value;
-  } else if (name == "--output_file") {
+  } else if (name == "--output-file") {
     arguments->output_file = value;
-  } else if (name == "--profile-trace" || name == "--profile_trace") {
+  } else if (name == "--profile-trace") {
     arguments->profile_trace = value;
-  } else if (name == "--etdump_path") {
+  } else if (name == "--etdump-path") {
     arguments->etdump_path = value;
-  } else if (name == "--profile_order" || name == "--profile-order") {
+  } else if (name == "--profile-order") {
     if (value != "time" && value != "ran") {
-      return Fail(Code::kInvalidArgument, name, " is 'time' or 'ran', not '", value, "'");
+      return Fail(Code::kInvalidArgument, given, " is 'time' or 'ran', not '", value, "'");
     }
     arguments->profile_in_order = value == "ran";
-  } else if (name == "--cpu_threads" && value == "-1") {
+  } else if (name == "--cpu-threads" && value == "-1") {
     arguments->threads = 0;
-  } else if (name == "--threads" || name == "--cpu_threads") {
-    return ParseCount(name, value, 1, &arguments->threads);
+  } else if (name == "--threads" || name == "--cpu-threads") {
+    return ParseCount(given, value, 1, &arguments->threads);
   } else if (name == "--warmup") {
-    return ParseCount(name, value, 0, &arguments->warmup);
-  } else if (name == "--iterations" || name == "--num_executions") {
-    return ParseCount(name, value, 1, &arguments->iterations);
+    return ParseCount(given, value, 0, &arguments->warmup);
+  } else if (name == "--iterations" || name == "--num-executions") {
+    return ParseCount(given, value, 1, &arguments->iterations);
   } else {
-    return Fail(Code::kInvalidArgument, "unknown option '", name, "'");
+    return Fail(Code::kInvalidArgument, "unknown option '", given, "'");
   }
   return {};
 }

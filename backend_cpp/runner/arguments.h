@@ -37,7 +37,8 @@ struct Arguments {
 extern const char kUsage[];
 
 // "--name value" and "--name=value". The options of ExecuTorch's executor_runner have its names, or
-// are further names of these (examples/portable/executor_runner/executor_runner.cpp).
+// are further names of these (examples/portable/executor_runner/executor_runner.cpp); the others
+// have dashes. Either is taken for the other.
 Result<Arguments> ParseArguments(int argc, const char* const* argv);
 
 }  // namespace xir::runner

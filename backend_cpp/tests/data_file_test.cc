@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -148,10 +149,14 @@ XIR_TEST(data_files_are_verified) {
   const auto resize = [&](const std::vector<int32_t>& sizes) {
     return load([&](Data* d) {
       d->named_data[0]->tensor_layout->sizes = sizes;
-      d->named_data[0]->tensor_layout->dim_order.assign(sizes.size(), 0);
+      auto& order = d->named_data[0]->tensor_layout->dim_order;
+      order.resize(sizes.size());
+      std::iota(order.begin(), order.end(), uint8_t{0});
     });
   };
-  EXPECT_ERROR(resize({INT32_MAX, INT32_MAX, INT32_MAX}), "too large");
+  EXPECT_ERROR(resize({INT32_MAX, INT32_MAX, INT32_MAX}), "its size in bytes overflows");
+  EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->dim_order.assign(2, 0); }),
+               "the dimension order is no permutation");
   EXPECT_ERROR(resize({1}), "has another type or shape");
   EXPECT_ERROR(load([](Data* d) { d->segments.clear(); }), "segment 0 does not exist");
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->sizes[0] -= 1; }),

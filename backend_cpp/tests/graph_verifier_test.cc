@@ -207,7 +207,7 @@ XIR_TEST(graph_matrices_refused) {
       "flags 1073741824");
 }
 
-XIR_TEST(graph_quantisation_refused) {
+XIR_TEST(graph_quantization_refused) {
   const auto channels = [](XNNGraphT* g) -> graph::PerChannelQuantT* {
     for (const auto& value : g->xvalues) {
       auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue();

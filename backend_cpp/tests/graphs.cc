@@ -21,7 +21,7 @@ size_t Bytes4BitRows(graph::XNNDatatype datatype, const std::vector<uint32_t>& d
   return bits == 4 ? count : count * bits / 8;
 }
 
-bool IsQuantised(graph::XNNDatatype datatype) {
+bool IsQuantized(graph::XNNDatatype datatype) {
   using graph::XNNDatatype;
   return datatype != XNNDatatype::FP32 && datatype != XNNDatatype::FP16 &&
          datatype != XNNDatatype::BF16 && datatype != XNNDatatype::Int32;
@@ -80,7 +80,7 @@ uint32_t GraphMaker::Add(Datatype datatype, const Sizes& dims, uint32_t flags) {
   auto value = std::make_unique<graph::XValueT>();
   value->xvalue_union.Set(tensor);
   graph_.xvalues.push_back(std::move(value));
-  if (IsQuantised(datatype)) QuantiseByTensor(id, kScale, 0);
+  if (IsQuantized(datatype)) QuantizeByTensor(id, kScale, 0);
   return id;
 }
 
@@ -109,43 +109,43 @@ uint32_t GraphMaker::Constant(Datatype datatype, const Sizes& dims) {
   return id;
 }
 
-graph::XNNQuantParamsUnion* GraphMaker::Quantise(uint32_t id) {
+graph::XNNQuantParamsUnion* GraphMaker::Quantize(uint32_t id) {
   auto& value = graph_.xvalues[id]->xvalue_union;
   if (value.AsXNNQuantizedTensorValue() == nullptr) {
-    graph::XNNQuantizedTensorValueT quantised;
-    quantised.tensor_value = std::make_unique<graph::XNNTensorValueT>(*value.AsXNNTensorValue());
-    value.Set(std::move(quantised));
+    graph::XNNQuantizedTensorValueT quantized;
+    quantized.tensor_value = std::make_unique<graph::XNNTensorValueT>(*value.AsXNNTensorValue());
+    value.Set(std::move(quantized));
   }
   return &value.AsXNNQuantizedTensorValue()->quant_params;
 }
 
-void GraphMaker::QuantiseByTensor(uint32_t id, float scale, int32_t zero_point) {
+void GraphMaker::QuantizeByTensor(uint32_t id, float scale, int32_t zero_point) {
   graph::PerTensorQuantT params;
   params.scale = scale;
   params.zero_point = zero_point;
-  Quantise(id)->Set(params);
+  Quantize(id)->Set(params);
 }
 
-void GraphMaker::QuantiseByChannel(uint32_t id, int32_t dim, size_t num_scales) {
+void GraphMaker::QuantizeByChannel(uint32_t id, int32_t dim, size_t num_scales) {
   graph::PerChannelQuantT params;
   params.channel_dim = dim;
   params.scale.assign(num_scales, kScale);
   params.num_scales = static_cast<uint32_t>(num_scales);
-  Quantise(id)->Set(params);
+  Quantize(id)->Set(params);
 }
 
-void GraphMaker::QuantiseByGroup(uint32_t id, int32_t group_size, size_t num_scales) {
+void GraphMaker::QuantizeByGroup(uint32_t id, int32_t group_size, size_t num_scales) {
   graph::PerChannelGroupQuantT params;
   params.group_size = group_size;
   params.scale.assign(num_scales, kScale);
   params.num_scales = static_cast<uint32_t>(num_scales);
-  Quantise(id)->Set(params);
+  Quantize(id)->Set(params);
 }
 
-void GraphMaker::QuantiseByRow(uint32_t id, int32_t row_rank) {
+void GraphMaker::QuantizeByRow(uint32_t id, int32_t row_rank) {
   graph::PerTokenDynamicQuantT params;
   params.num_nonbatch_dims = row_rank;
-  Quantise(id)->Set(params);
+  Quantize(id)->Set(params);
 }
 
 void GraphMaker::Bounds(graph::XNodeT* node, float min, float max) {
@@ -166,9 +166,9 @@ Blob GraphMaker::Program() const {
   program::DelegateCallT call;
   int64_t arena = 0;
   for (const auto& value : graph_.xvalues) {
-    const auto* quantised = value->xvalue_union.AsXNNQuantizedTensorValue();
+    const auto* quantized = value->xvalue_union.AsXNNQuantizedTensorValue();
     const auto& tensor =
-        quantised != nullptr ? *quantised->tensor_value : *value->xvalue_union.AsXNNTensorValue();
+        quantized != nullptr ? *quantized->tensor_value : *value->xvalue_union.AsXNNTensorValue();
     if (tensor.external_id == kAbsent) continue;
     const auto index = static_cast<int32_t>(plan->values.size());
     plan->values.push_back(TensorFor(tensor, &arena));

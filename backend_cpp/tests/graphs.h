@@ -21,10 +21,10 @@ class GraphMaker {
   // Every byte of it is 1.
   uint32_t Constant(Datatype datatype, const Sizes& dims);
 
-  void QuantiseByTensor(uint32_t id, float scale, int32_t zero_point);
-  void QuantiseByChannel(uint32_t id, int32_t dim, size_t num_scales);
-  void QuantiseByGroup(uint32_t id, int32_t group_size, size_t num_scales);
-  void QuantiseByRow(uint32_t id, int32_t row_rank);
+  void QuantizeByTensor(uint32_t id, float scale, int32_t zero_point);
+  void QuantizeByChannel(uint32_t id, int32_t dim, size_t num_scales);
+  void QuantizeByGroup(uint32_t id, int32_t group_size, size_t num_scales);
+  void QuantizeByRow(uint32_t id, int32_t row_rank);
 
   // Adds a node; `T` is the flatbuffer's object of one member of XNodeUnion.
   template <typename T>
@@ -44,7 +44,7 @@ class GraphMaker {
 
  private:
   uint32_t Add(Datatype datatype, const Sizes& dims, uint32_t flags);
-  graph::XNNQuantParamsUnion* Quantise(uint32_t id);
+  graph::XNNQuantParamsUnion* Quantize(uint32_t id);
 
   graph::XNNGraphT graph_;
 };

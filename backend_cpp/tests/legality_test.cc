@@ -183,16 +183,16 @@ class Sample {
       graph::XNNNode1x1T convert;
       convert.input_id = graph_.Input(Type::FP32, dims);
       convert.output_id = graph_.Internal(type, dims);
-      graph_.QuantiseByRow(convert.output_id, rules_.row_rank);
+      graph_.QuantizeByRow(convert.output_id, rules_.row_rank);
       graph_.Node(XNodeUnion::XNNConvert, convert);
       return convert.output_id;
     }
     const uint32_t id = constant ? graph_.Constant(type, dims) : graph_.Input(type, dims);
     if (type == Type::QCInt8 || type == Type::QCInt4 || type == Type::QCInt32) {
       const int32_t axis = at == 1 ? rules_.filter_axis : 0;
-      graph_.QuantiseByChannel(id, axis, dims[static_cast<size_t>(axis)]);
+      graph_.QuantizeByChannel(id, axis, dims[static_cast<size_t>(axis)]);
     } else if (type == Type::QBInt4) {
-      graph_.QuantiseByGroup(id, 32, dims[0] * dims[1] / 32);
+      graph_.QuantizeByGroup(id, 32, dims[0] * dims[1] / 32);
     }
     return id;
   }
@@ -202,7 +202,7 @@ class Sample {
     if (type != Type::QDInt8) return graph_.Output(type, dims);
     // It has no memory outside; a matrix product reads it.
     const uint32_t id = graph_.Internal(type, dims);
-    graph_.QuantiseByRow(id, 1);
+    graph_.QuantizeByRow(id, 1);
     return id;
   }
 
@@ -276,12 +276,12 @@ XIR_TEST(graphs_by_hand_run) {
 }
 
 // XNNPACK reads a scale for each column of each matrix of the batch.
-XIR_TEST(batches_are_not_quantised_by_channel) {
+XIR_TEST(batches_are_not_quantized_by_channel) {
   for (const int32_t channel_dim : {0, 1, 2}) {
     GraphMaker g;
     const uint32_t a = g.Input(Type::FP32, {64, 2, 8});
     const uint32_t b = g.Constant(Type::QCInt8, {64, 8, 512});
-    g.QuantiseByChannel(b, channel_dim, channel_dim == 2 ? 512 : channel_dim == 1 ? 8 : 64);
+    g.QuantizeByChannel(b, channel_dim, channel_dim == 2 ? 512 : channel_dim == 1 ? 8 : 64);
     const uint32_t out = g.Output(Type::FP32, {64, 2, 512});
     g.Node(XNodeUnion::XNNBatchMatrixMultiply, Binary(a, b, out));
     EXPECT_ERROR(Run(g), "BatchMatrixMultiply");
@@ -475,17 +475,17 @@ XIR_TEST(runtimes_that_are_refused_free_their_tables_once) {
   const uint32_t filter = g.Constant(Type::QInt8, {3, 4});
   g.Node(XNodeUnion::XNNFullyConnected, Linear(table, filter, kAbsent, sums));
   EXPECT_OK(Run(g));
-  g.QuantiseByTensor(sums, 1e-6f, 0);
+  g.QuantizeByTensor(sums, 1e-6f, 0);
   EXPECT_ERROR(Run(g), "create a runtime");
 }
 
-XIR_TEST(plain_integers_are_not_quantised) {
+XIR_TEST(plain_integers_are_not_quantized) {
   GraphMaker g;
   graph::XNNNode1x1T copy;
   copy.input_id = g.Input(Type::Int32, {3});
   copy.output_id = g.Output(Type::Int32, {3});
   g.Node(XNodeUnion::XNNCopy, copy);
-  g.QuantiseByTensor(copy.input_id, 0.5f, 0);
+  g.QuantizeByTensor(copy.input_id, 0.5f, 0);
   EXPECT_ERROR(LoadForward(g.Program()), "its datatype is not quantised by tensor");
 }
 
@@ -533,7 +533,7 @@ XIR_TEST(results_of_a_pair_are_used) {
   EXPECT_ERROR(pool(false, true, true), "nothing uses result 1");
 }
 
-XIR_TEST(quantisation_and_bounds_that_do_not_fit_are_refused) {
+XIR_TEST(quantization_and_bounds_that_do_not_fit_are_refused) {
   const auto clamp = [](Type datatype, const std::function<void(GraphMaker*, uint32_t)>& edit) {
     GraphMaker g;
     graph::XNNNode1x1T node;
@@ -547,7 +547,7 @@ XIR_TEST(quantisation_and_bounds_that_do_not_fit_are_refused) {
   for (const int32_t row_rank : {0, 3}) {
     GraphMaker g;
     const uint32_t rows = g.Internal(Type::QDInt8, {2, 4});
-    g.QuantiseByRow(rows, row_rank);
+    g.QuantizeByRow(rows, row_rank);
     graph::XNNNode1x1T node;
     node.input_id = g.Input(Type::FP32, {2, 4});
     node.output_id = rows;
@@ -559,7 +559,7 @@ XIR_TEST(quantisation_and_bounds_that_do_not_fit_are_refused) {
   copy.input_id = g.Input(Type::FP32, {2, 4});
   copy.output_id = g.Output(Type::FP32, {2, 4});
   g.Node(graph::XNodeUnion::XNNCopy, copy);
-  g.QuantiseByGroup(g.Constant(Type::QCInt4, {2, 32}), 32, 2);
+  g.QuantizeByGroup(g.Constant(Type::QCInt4, {2, 32}), 32, 2);
   EXPECT_ERROR(LoadForward(g.Program()), "only a constant qbint4 matrix is quantised by group");
   GraphMaker slice;
   graph::XNNStaticSliceT node;

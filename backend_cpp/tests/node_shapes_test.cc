@@ -366,12 +366,12 @@ XIR_TEST(matrices_of_other_shapes_are_refused) {
   ExpectTooLarge(Linear(Type::FP32, {1, 40}, {8, 40}, {1, 8}, 0), 4000);
 }
 
-XIR_TEST(filters_of_other_quantisation_are_refused) {
+XIR_TEST(filters_of_other_quantization_are_refused) {
   const auto linear = [](Type type, const Sizes& filter) {
     GraphMaker g;
     graph::XNNFullyConnectedT node;
     node.input1_id = g.Internal(Type::QDInt8, {2, filter[1]});
-    g.QuantiseByRow(node.input1_id, 1);
+    g.QuantizeByRow(node.input1_id, 1);
     graph::XNNNode1x1T rows;
     rows.input_id = g.Input(Type::FP32, {2, filter[1]});
     rows.output_id = node.input1_id;
@@ -384,16 +384,16 @@ XIR_TEST(filters_of_other_quantisation_are_refused) {
   };
   constexpr uint32_t kFilter = 2;  // the third value
   GraphMaker odd = linear(Type::QCInt4, {4, 5});
-  odd.QuantiseByChannel(kFilter, 0, 4);
+  odd.QuantizeByChannel(kFilter, 0, 4);
   ExpectRefused(odd, "an odd number of input channels (5)");
   GraphMaker along = linear(Type::QCInt8, {4, 4});
-  along.QuantiseByChannel(kFilter, 1, 4);
+  along.QuantizeByChannel(kFilter, 1, 4);
   ExpectRefused(along, "scales are along dimension 1, not 0");
   GraphMaker small = linear(Type::QBInt4, {4, 64});
-  small.QuantiseByGroup(kFilter, 16, 16);
+  small.QuantizeByGroup(kFilter, 16, 16);
   ExpectRefused(small, "into multiples of 32");
   GraphMaker across = linear(Type::QBInt4, {4, 64});
-  across.QuantiseByGroup(kFilter, 32, 8);
+  across.QuantizeByGroup(kFilter, 32, 8);
   across.graph()
       ->xvalues[kFilter]
       ->xvalue_union.AsXNNQuantizedTensorValue()
@@ -401,15 +401,15 @@ XIR_TEST(filters_of_other_quantisation_are_refused) {
       ->channel_dim = 1;
   ExpectRefused(across, "along dimension 0");
   GraphMaker cube = linear(Type::QBInt4, {4, 64});
-  cube.QuantiseByGroup(kFilter, 32, 8);
+  cube.QuantizeByGroup(kFilter, 32, 8);
   FindValue(cube.graph(), kFilter)->dims = {2, 2, 64};
   ExpectRefused(cube, "only a constant qbint4 matrix");
   GraphMaker moving = linear(Type::QBInt4, {4, 64});
-  moving.QuantiseByGroup(kFilter, 32, 8);
+  moving.QuantizeByGroup(kFilter, 32, 8);
   FindValue(moving.graph(), kFilter)->constant_buffer_idx = 0;
   ExpectRefused(moving, "only a constant qbint4 matrix");
   GraphMaker shifted = Linear(Type::QInt8, {2, 4}, {3, 4}, {2, 3}, 0);
-  shifted.QuantiseByTensor(1, 0.5f, 1);
+  shifted.QuantizeByTensor(1, 0.5f, 1);
   ExpectRefused(shifted, "the filter has the zero point 1");
 }
 
@@ -434,13 +434,13 @@ XIR_TEST(values_of_other_kinds_are_refused) {
   refused(
       [](GraphMaker* g) {
         const uint32_t rows = g->Input(Type::QDInt8, {4});
-        g->QuantiseByRow(rows, 1);
+        g->QuantizeByRow(rows, 1);
       },
       "only an internal qdint8 value");
   refused(
       [](GraphMaker* g) {
         const uint32_t rows = g->Constant(Type::QDInt8, {4});
-        g->QuantiseByRow(rows, 1);
+        g->QuantizeByRow(rows, 1);
       },
       "cannot be quantised at run time");
   refused(

@@ -132,10 +132,17 @@ XIR_TEST(runner_arguments) {
                                  "-1", "--num_executions=3", "--output_file", "out"});
   EXPECT(executorch.ok() && executorch.value().method == "f" && executorch.value().threads == 0);
   EXPECT(executorch.value().iterations == 3 && executorch.value().output_file == "out");
+  const std::vector<const char*> ours{"--packed-weights-limit", "--packed_weights_limit"};
+  for (const char* name : ours) {
+    const auto limited = Parse({"--model-path", "m.pte", name, "5", "--max_seconds", "0.5"});
+    EXPECT(limited.ok() && limited.value().packed_weights_limit == 5);
+    EXPECT(limited.value().max_seconds == 0.5);
+  }
   EXPECT_ERROR(Parse({}), "--model_path is missing");
   EXPECT_ERROR(Parse({"--model_path"}), "takes a value");
   EXPECT_ERROR(Parse({"--model_pth", "m.pte"}), "unknown option '--model_pth'");
   EXPECT_ERROR(Parse({"--model_path", "m", "--threads", "0"}), "from 1, not '0'");
+  EXPECT_ERROR(Parse({"--model_path", "m", "--cpu_threads", "0"}), "--cpu_threads takes a whole");
   EXPECT_ERROR(Parse({"--model_path", "m", "--iterations", "3x"}), "not '3x'");
   EXPECT_ERROR(Parse({"--model_path", "m", "--warmup", "-1"}), "not '-1'");
 }
@@ -144,7 +151,7 @@ XIR_TEST(runner_runs_files) {
   const TemporaryDirectory directory;
   const std::string golden = std::string(XIR_TEST_DATA) + "/stock_many";
   const Run run = RunRunner("--model_path " + golden + ".pte --inputs " + golden +
-                            ".input_0.npy --output_dir " + directory.path() +
+                            ".input_0.npy --output-dir " + directory.path() +
                             " --threads 2 --warmup 2 --iterations 3");
   EXPECT(run.exit_status == 0);
   EXPECT(Contains(run.output, "1 delegate, 2 threads") &&
@@ -172,7 +179,7 @@ XIR_TEST(runner_takes_and_gives_raw_bytes) {
   const auto& bytes = input.value().data;
   EXPECT(runner::WriteFile(raw, "", bytes.data(), bytes.size()).ok());
   const Run run = RunRunner("--model_path " + golden + ".pte --inputs " + raw + " --output_file " +
-                            base + " --output_dir " + directory.path());
+                            base + " --output-dir " + directory.path());
   EXPECT(run.exit_status == 0);
   const auto written = runner::ReadFile(base + "-1.bin");
   const auto expected = runner::ReadNpy(directory.path() + "/output_1.npy");
@@ -218,7 +225,7 @@ XIR_TEST(runner_tells_what_is_wrong) {
   fails("--model_path " + golden + ".pte --inputs a.npy,b.npy", "takes 1 inputs, and 2 files");
   fails("--model_path " + golden + ".pte --inputs " + golden + ".output_0.npy",
         "the shape is fixed");
-  fails("--model_path " + golden + ".pte --iterations 1 --output_dir /proc/x",
+  fails("--model_path " + golden + ".pte --iterations 1 --output-dir /proc/x",
         "cannot create '/proc/x'");
   fails("--model_path " + golden + ".pte --profile-order name", "is 'time' or 'ran', not 'name'");
   fails("--model_path " + golden + ".pte --iterations 1 --profile-trace /proc/x",

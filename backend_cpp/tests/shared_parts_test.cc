@@ -603,7 +603,7 @@ Blob SharedScales(bool in_buffer) {
   FlatBufferBuilder b;
   // A list may have more than the channels take.
   const auto scale = b.CreateVector(std::vector<float>(in_buffer ? 1 : 9 * kChannels, 1));
-  const auto quantisation =
+  const auto quantization =
       in_buffer ? graph::CreatePerChannelQuant(b, 0, 0, /*scale_buffer_idx=*/2, kChannels)
                 : graph::CreatePerChannelQuant(b, scale, 0, 0, kChannels);
   const auto dims = b.CreateVector(std::vector<uint32_t>{kChannels, 1});
@@ -617,7 +617,7 @@ Blob SharedScales(bool in_buffer) {
     tensor.add_external_id(UINT32_MAX);
     tensor.add_id_out(id);
     const auto value = graph::CreateXNNQuantizedTensorValue(
-        b, tensor.Finish(), graph::XNNQuantParams::PerChannelQuant, quantisation.Union());
+        b, tensor.Finish(), graph::XNNQuantParams::PerChannelQuant, quantization.Union());
     values.push_back(
         graph::CreateXValue(b, graph::XValueUnion::XNNQuantizedTensorValue, value.Union()));
   }

@@ -18,12 +18,24 @@ ROOT = Path(__file__).parents[2]
 
 BRITISH = re.compile(
     r"(?:quanti|optimi|normali|generali|initiali|parametri|speciali|canonicali|legali|seriali|recogni|organi|summari"
-    r"|minimi|maximi)s(?:e|ing|ation|able)|neighbour|colour|behaviour|centre|licence",
+    r"|minimi|maximi|vectori)s(?:e|ing|ation|able)|neighbour|colour|behaviour|centre|licence",
     re.IGNORECASE,
 )
 
+CPP_TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|(?P<name>[A-Za-z_]\w*)""",
+    re.DOTALL,
+)
+"""A comment, a text, or a name of C++."""
+
 EXECUTORCH = {"--model_name", "--output_dir", "--test_after_export"}
 """Options of ExecuTorch's compiler, under its names."""
+
+EXECUTORCH_RUNNER = {
+    "--model_path", "--data_path", "--output_file", "--etdump_path", "--method_name", "--cpu_threads",
+    "--num_executions",
+}  # fmt: skip
+"""The same of its runner."""
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -52,6 +64,25 @@ def test_identifiers_are_american() -> None:
     assert found == set()
 
 
+def cpp_names(text: str) -> set[str]:
+    """The identifiers of a C++ source."""
+    return {found["name"] for found in CPP_TOKEN.finditer(text) if found["name"]}
+
+
+def test_cpp_identifiers_are_american() -> None:
+    paths = tracked("*.cc", "*.h", "*.inc", "*.c")
+    assert len(paths) > 200
+    found = {(path.name, name) for path in paths for name in cpp_names(path.read_text("utf-8")) if BRITISH.search(name)}
+    assert found == set()
+
+
+def test_comments_and_texts_are_no_cpp_names() -> None:
+    text = (
+        """int Quantise(char c = '"');  // a colour\n/* centre */ R"(licence)" "behaviour \\" neighbour" 'q' Optimise"""
+    )
+    assert cpp_names(text) == {"int", "Quantise", "char", "c", "Optimise"}
+
+
 def test_file_names_are_american() -> None:
     """Golden files keep the name that their version gave them."""
     found = [path.name for path in tracked() if BRITISH.search(path.name) and "golden" not in path.parts]
@@ -72,6 +103,14 @@ def test_options_have_dashes() -> None:
     names = {name for name, _ in options()}
     assert len(names) > 50
     assert {name for name in names if not re.fullmatch(r"--[a-z0-9]+(-[a-z0-9]+)*", name)} == EXECUTORCH
+
+
+def test_options_of_the_runner_have_dashes() -> None:
+    """But for those that are ExecuTorch's; both spellings are taken for the same (`runner_test.cc`)."""
+    source = (ROOT / "backend_cpp" / "runner" / "arguments.cc").read_text(encoding="utf-8")
+    names = set(re.findall(r"--[a-z][a-z_-]*", source[: source.index(')";')]))
+    assert len(names) > 20
+    assert {name for name in names if not re.fullmatch(r"--[a-z]+(-[a-z]+)*", name)} == EXECUTORCH_RUNNER
 
 
 def test_quantize_takes_the_same_words() -> None:

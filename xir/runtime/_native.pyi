@@ -1,4 +1,4 @@
-"""The C++ runtime (`backend_cpp/python/module.cc`), on NumPy arrays in memory order."""
+"""The C++ runtime (`backend_cpp/python/`), on NumPy arrays in memory order."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -51,6 +51,21 @@ class Method:
     @property
     def state(self) -> State: ...
 
+class LoadOptions:
+    def __init__(
+        self,
+        *,
+        threads: int,
+        max_memory: int,
+        max_seconds: float,
+        xnnpack_paths: list[str],
+        libraries: list[bytes],
+        data: list[bytes],
+        packed_weights: bytes,
+        packed_weights_limit: int,
+        fallback: KernelFinder | None,
+    ) -> None: ...
+
 class Program:
     @property
     def method_names(self) -> list[str]: ...
@@ -69,32 +84,8 @@ def profile_trace(executions: list[Profile]) -> str: ...
 def profile_etdump(executions: list[Profile]) -> bytes: ...
 def portable_kernels() -> list[str]: ...
 def manual_seed(seed: int) -> None: ...
-def open(
-    path: bytes,
-    *,
-    threads: int,
-    max_memory: int,
-    max_seconds: float,
-    xnnpack_paths: list[str],
-    libraries: list[bytes],
-    data: list[bytes],
-    packed_weights: bytes,
-    packed_weights_limit: int,
-    fallback: KernelFinder | None,
-) -> Program: ...
-def from_bytes(
-    buffer: Any,
-    *,
-    threads: int,
-    max_memory: int,
-    max_seconds: float,
-    xnnpack_paths: list[str],
-    libraries: list[bytes],
-    data: list[bytes],
-    packed_weights: bytes,
-    packed_weights_limit: int,
-    fallback: KernelFinder | None,
-) -> Program: ...
+def open(path: bytes, options: LoadOptions) -> Program: ...
+def from_bytes(buffer: Any, options: LoadOptions) -> Program: ...
 
 # None where XNNPACK runs the graph, else (the index of the node at fault if known, why not).
 def check_graph(

@@ -309,21 +309,22 @@ class Runtime:
             raise _native.XirRuntimeError(f"max_seconds must be at least 0, not {max_seconds}")
         if isinstance(allow_ops, str):
             raise _native.XirRuntimeError(f"allow_ops is a list of names: [{allow_ops!r}]")
-        options: dict[str, Any] = {
-            "threads": threads or 0,
-            "max_memory": max_memory or 0,
-            "max_seconds": max_seconds or 0.0,
-            "xnnpack_paths": xnnpack_paths(),
-            "libraries": [os.fsencode(path) for path in with_registered([*libraries, *kernels])],
-            "data": [os.fsencode(path) for path in data],
-            "packed_weights": b"" if packed_weights is None else os.fsencode(packed_weights),
-            "packed_weights_limit": packed_weights_limit or 0,
-            "fallback": (fallback := Fallback(allow_ops, source)),
-        }
+        fallback = Fallback(allow_ops, source)
+        options = _native.LoadOptions(
+            threads=threads or 0,
+            max_memory=max_memory or 0,
+            max_seconds=max_seconds or 0.0,
+            xnnpack_paths=xnnpack_paths(),
+            libraries=[os.fsencode(path) for path in with_registered([*libraries, *kernels])],
+            data=[os.fsencode(path) for path in data],
+            packed_weights=b"" if packed_weights is None else os.fsencode(packed_weights),
+            packed_weights_limit=packed_weights_limit or 0,
+            fallback=fallback,
+        )
         try:
             if isinstance(source, bytes | bytearray | memoryview):
-                return Program(_native.from_bytes(source, **options), fallback)
-            return Program(_native.open(os.fsencode(source), **options), fallback)
+                return Program(_native.from_bytes(source, options), fallback)
+            return Program(_native.open(os.fsencode(source), options), fallback)
         except _native.XirMissingDataError as error:
             raise _native.XirMissingDataError(f"{error}; load_program takes .ptd files as data=[...]") from None
 

@@ -59,13 +59,13 @@ Result<Resize> PrepareEither(const Tensor& input, const std::optional<Ints>& siz
 
 // A result element is between two of the operand.
 template <typename T>
-struct Neighbours {
+struct Neighbors {
   int64_t low, high;
   T low_weight, high_weight;
 };
 
 template <typename T>
-Status FindNeighbours(const Axis& axis, bool align_corners, Scratch<Neighbours<T>>* table) {
+Status FindNeighbors(const Axis& axis, bool align_corners, Scratch<Neighbors<T>>* table) {
   XIR_RETURN_IF_ERROR(table->Allocate(axis.out));
   const T scale =
       align_corners
@@ -87,20 +87,20 @@ Status Bilinear(const Tensor& input, const Resize& resize, bool align_corners, c
     using T = decltype(zero);
     InputArray<T> in;
     OutputArray<T> result;
-    Scratch<Neighbours<T>> rows, columns;
+    Scratch<Neighbors<T>> rows, columns;
     XIR_RETURN_IF_ERROR(in.Init(input));
     XIR_RETURN_IF_ERROR(result.Init(out));
-    XIR_RETURN_IF_ERROR(FindNeighbours(resize.rows, align_corners, &rows));
-    XIR_RETURN_IF_ERROR(FindNeighbours(resize.columns, align_corners, &columns));
+    XIR_RETURN_IF_ERROR(FindNeighbors(resize.rows, align_corners, &rows));
+    XIR_RETURN_IF_ERROR(FindNeighbors(resize.columns, align_corners, &columns));
     T* to = result.data();
     for (int64_t p = 0; p < resize.planes; ++p) {
       const T* plane = in.data() + p * resize.rows.in * resize.columns.in;
       for (int64_t y = 0; y < resize.rows.out; ++y) {
-        const Neighbours<T>& row = rows.data()[y];
+        const Neighbors<T>& row = rows.data()[y];
         const T* upper = plane + row.low * resize.columns.in;
         const T* lower = plane + row.high * resize.columns.in;
         for (int64_t x = 0; x < resize.columns.out; ++x) {
-          const Neighbours<T>& column = columns.data()[x];
+          const Neighbors<T>& column = columns.data()[x];
           *to++ = row.low_weight * (column.low_weight * upper[column.low] +
                                     column.high_weight * upper[column.high]) +
                   row.high_weight * (column.low_weight * lower[column.low] +

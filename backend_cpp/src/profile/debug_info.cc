@@ -1,14 +1,10 @@
 #include "profile/debug_info.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "verify/flatbuffer.h"
 
 namespace xir {
 namespace {
 
-constexpr int kMaxDepth = 8;
 // Of one handle, and of one text.
 constexpr size_t kMaxOrigins = 64;
 constexpr size_t kMaxText = 4096;
@@ -23,15 +19,8 @@ auto At(const Vector* vector, size_t index) {
 
 }  // namespace
 
-DebugInfo::DebugInfo(Bytes data) {
-  if (data.size() < 8 || data.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) return;
-  data_.resize((data.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-  std::memcpy(data_.data(), data.data(), data.size());
-  const auto* copy = reinterpret_cast<const uint8_t*>(data_.data());
-  flatbuffers::Verifier verifier(copy, data.size(), kMaxDepth,
-                                 static_cast<flatbuffers::uoffset_t>(data.size() / 4));
-  if (debug::VerifyDebugInfoBuffer(verifier)) info_ = debug::GetDebugInfo(copy);
-}
+DebugInfo::DebugInfo(Bytes data)
+    : data_(data), info_(data_.Read(debug::VerifyDebugInfoBuffer, debug::GetDebugInfo)) {}
 
 std::string_view DebugInfo::Text(uint32_t index) const {
   return View(At(info_->strings(), index)).substr(0, kMaxText);

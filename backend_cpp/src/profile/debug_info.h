@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "debug_generated.h"
+#include "verify/flatbuffer.h"
 #include "verify/work_budget.h"
 #include "xir/profile.h"
 #include "xir/span.h"
@@ -33,7 +34,7 @@ class DebugInfo {
  private:
   std::string_view Text(uint32_t index) const;
 
-  std::vector<uint64_t> data_;  // aligned for the flatbuffer's scalars
+  NamedTable data_{Bytes()};
   const debug::DebugInfo* info_ = nullptr;
 };
 

@@ -1,38 +1,23 @@
 #include "program/data_file.h"
 
 #include "core/checked.h"
+#include "program/decode_layout.h"
 #include "verify/container.h"
 #include "verify/flatbuffer.h"
-#include "xir/dtype.h"
-#include "xir/tensor.h"
 
 namespace xir {
 namespace {
 
 // ExecuTorch writes 0, and accepts any value.
 constexpr uint32_t kDataVersion = 0;
-constexpr int kMaxFlatbufferDepth = 64;
 
 // A tensor's bytes at its layout.
 Status CheckLayout(const data::TensorLayout& layout, size_t size) {
-  const size_t rank = layout.sizes() == nullptr ? 0 : layout.sizes()->size();
-  const size_t order = layout.dim_order() == nullptr ? 0 : layout.dim_order()->size();
-  if (rank > kMaxRank || order != rank) {
-    return Fail(Code::kInvalidProgram, "rank ", rank, " with a dimension order of ", order);
-  }
-  uint64_t nbytes = ElementSize(static_cast<DType>(layout.scalar_type()));
-  if (nbytes == 0) {
-    return Fail(Code::kInvalidProgram, "element type ", static_cast<int>(layout.scalar_type()),
-                " is unknown");
-  }
-  for (flatbuffers::uoffset_t i = 0; i < rank; ++i) {
-    const int32_t dim = layout.sizes()->Get(i);
-    if (dim < 0 || !CheckedMul(nbytes, static_cast<uint64_t>(dim), &nbytes)) {
-      return Fail(Code::kInvalidProgram, "size ", dim, " is negative or too large");
-    }
-  }
-  if (nbytes <= size) return {};
-  return Fail(Code::kInvalidProgram, "it has ", size, " bytes, and its layout takes ", nbytes);
+  TensorDescription tensor;
+  XIR_RETURN_IF_ERROR(DecodeLayout(layout, &tensor));
+  if (tensor.nbytes <= size) return {};
+  return Fail(Code::kInvalidProgram, "it has ", size, " bytes, and its layout takes ",
+              tensor.nbytes);
 }
 
 Status ReadEntry(const data::FlatTensor& file, const data::NamedData& entry, Bytes segments,

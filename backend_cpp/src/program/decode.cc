@@ -17,7 +17,6 @@ namespace {
 
 // ExecuTorch reads files only of this schema version.
 constexpr uint32_t kProgramVersion = 0;
-constexpr int kMaxFlatbufferDepth = 64;
 
 static_assert(2 * sizeof(MethodDescription) <= WorkBudget::kMethod);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.h"
+#include "program/decode_layout.h"
 #include "verify/flatbuffer.h"
 
 namespace xir {
@@ -36,37 +37,8 @@ bool HasContent(const program::Tensor& tensor) {
   return tensor.data_buffer_idx() != 0 || IsExternal(tensor);
 }
 
-// Sizes, dimension order, element type. Of an empty tensor the other dimensions' product has to be
-// a number too: strides and numbers of rows are such products.
 Status DecodeShape(const program::Tensor& from, TensorDescription* to) {
-  const size_t rank = SizeOf(from.sizes());
-  if (rank > kMaxRank) return Bad("rank ", rank, " exceeds ", kMaxRank);
-  if (SizeOf(from.dim_order()) != rank) {
-    return Bad("rank ", rank, " with a dimension order of ", SizeOf(from.dim_order()));
-  }
-  to->dtype = static_cast<DType>(from.scalar_type());
-  to->rank = static_cast<uint8_t>(rank);
-  uint32_t seen = 0;
-  uint64_t nbytes = ElementSize(to->dtype);
-  if (nbytes == 0) {
-    return Bad("element type ", static_cast<int>(from.scalar_type()), " is unknown");
-  }
-  bool empty = false;
-  for (uoffset_t i = 0; i < rank; ++i) {
-    const int32_t size = from.sizes()->Get(i);
-    if (size < 0) return Bad("size ", size, " is negative");
-    empty = empty || size == 0;
-    if (!CheckedMul(nbytes, static_cast<uint64_t>(std::max(size, 1)), &nbytes)) {
-      return Bad("its size in bytes overflows");
-    }
-    const uint8_t dim = from.dim_order()->Get(i);
-    if (dim >= rank || (seen >> dim & 1) != 0) return Bad("the dimension order is no permutation");
-    seen |= 1u << dim;
-    to->sizes[i] = size;
-    to->dim_order[i] = dim;
-  }
-  if (nbytes > INT64_MAX) return Bad("its size in bytes overflows");
-  to->nbytes = empty ? 0 : nbytes;
+  XIR_RETURN_IF_ERROR(DecodeLayout(from, to));
   if (from.storage_offset() != 0) return Bad("a storage offset of ", from.storage_offset());
   if (from.layout() != 0) return Bad("its layout is not strided");
   if (from.shape_dynamism() != program::TensorShapeDynamism::Static &&

@@ -1,10 +1,10 @@
 #include "runtime/input_sizes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "sizes_generated.h"
+#include "verify/flatbuffer.h"
 
 namespace xir {
 namespace {
@@ -12,20 +12,13 @@ namespace {
 using flatbuffers::uoffset_t;
 
 constexpr char kKey[] = "xir.sizes";
-constexpr int kMaxDepth = 8;
 
 // What the file says, an entry for each input or none at all.
 std::vector<std::vector<InputDim>> ReadInputs(Bytes data, size_t method, size_t num_inputs) {
   std::vector<std::vector<InputDim>> inputs;
-  if (data.size() < 8 || data.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) return inputs;
-  // Named data is aligned to 16 bytes in xir's files, and anyhow in others.
-  std::vector<uint64_t> copy((data.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-  std::memcpy(copy.data(), data.data(), data.size());
-  const auto* bytes = reinterpret_cast<const uint8_t*>(copy.data());
-  flatbuffers::Verifier verifier(bytes, data.size(), kMaxDepth,
-                                 static_cast<uoffset_t>(data.size() / 4));
-  if (!sizes::VerifySizesBuffer(verifier)) return inputs;
-  const auto* methods = sizes::GetSizes(bytes)->methods();
+  const NamedTable named(data);
+  const sizes::Sizes* table = named.Read(sizes::VerifySizesBuffer, sizes::GetSizes);
+  const auto* methods = table == nullptr ? nullptr : table->methods();
   if (methods == nullptr || method >= methods->size()) return inputs;
   const auto* listed = methods->Get(static_cast<uoffset_t>(method))->inputs();
   if (listed == nullptr || listed->size() != num_inputs) return inputs;

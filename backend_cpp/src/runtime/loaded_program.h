@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct LoadedProgram {
   Result<const MethodPlan*> PlanOf(size_t method) const;
   // Fails if one of the files that are mapped has become shorter.
   Status CheckFiles() const;
+  // Tells the application's logger, if it has one.
+  void Log(LogLevel level, const std::string& message) const;
 };
 
 }  // namespace xir

@@ -14,9 +14,14 @@ static_assert(sizeof(Value*) + sizeof(size_t) <= WorkBudget::kArgument);
 
 }  // namespace
 
+size_t LargestBytes(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.bound.numel()) * ElementSize(tensor.dtype);
+}
+
 Result<MethodMemory> MethodMemory::Create(const MethodDescription& method,
                                           const ProgramState& state, Allocator* allocator) {
   MethodMemory memory;
+  memory.state_ = &state;
   for (const uint64_t size : method.arena_sizes) {
     if (uint8_t* shared = state.arena(memory.arenas_.size())) {
       memory.arenas_.push_back({shared, static_cast<size_t>(size)});
@@ -33,6 +38,7 @@ Result<MethodMemory> MethodMemory::Create(const MethodDescription& method,
 }
 
 bool MethodMemory::Overlaps(const void* data, size_t nbytes) const {
+  if (state_ != nullptr && state_->Overlaps(data, nbytes)) return true;
   return std::any_of(arenas_.begin(), arenas_.end(), [&](const Arena& arena) {
     return xir::Overlaps(arena.data, arena.nbytes, data, nbytes);
   });

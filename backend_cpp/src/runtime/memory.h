@@ -11,16 +11,20 @@
 
 namespace xir {
 
+// What a tensor takes at its largest shape.
+size_t LargestBytes(const Tensor& tensor);
+
 // A method's arenas and the values that live in them, in the file's constants, or with the caller.
 class MethodMemory {
  public:
   // Without arenas: the values as the file declares them.
   static MethodMemory Declare(const MethodDescription& method);
+  // The state outlives it.
   static Result<MethodMemory> Create(const MethodDescription& method, const ProgramState& state,
                                      Allocator* allocator);
 
   size_t size() const { return size_; }
-  // Whether some of these bytes are in one of the arenas.
+  // Whether some of these bytes are in one of the arenas, or in another of the state's.
   bool Overlaps(const void* data, size_t nbytes) const;
   Value& operator[](size_t index) { return values_[index]; }
   const Value& operator[](size_t index) const { return values_[index]; }
@@ -32,6 +36,7 @@ class MethodMemory {
   void MakeValues(const MethodDescription& method);
   Tensor MakeTensor(const TensorDescription& from) const;
 
+  const ProgramState* state_ = nullptr;
   std::vector<AlignedBuffer> own_;
   struct Arena {
     uint8_t* data = nullptr;

@@ -168,6 +168,10 @@ Status LoadedProgram::CheckFiles() const {
   return {};
 }
 
+void LoadedProgram::Log(LogLevel level, const std::string& message) const {
+  if (options.logger) options.logger(level, message);
+}
+
 Result<const MethodPlan*> LoadedProgram::PlanOf(size_t method) const {
   Slot& slot = slots[method];
   const std::lock_guard<std::mutex> lock(slot.mutex);

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "verify/container.h"
+#include "verify/flatbuffer.h"
 #include "verify/graph_verifier.h"
 
 namespace xir {
@@ -11,7 +12,6 @@ namespace {
 
 // XNNPACK reserves a value for each external id, so ExecuTorch bounds them.
 constexpr uint32_t kMaxExternals = 4096;
-constexpr int kMaxFlatbufferDepth = 64;
 constexpr size_t kFlatbufferAlignment = 16;
 
 Result<Bytes> ConstantBytes(const graph::ConstantDataOffset& entry, Bytes region,

@@ -65,7 +65,7 @@ class State {
  public:
   explicit State(ucontext_t* context)
       : context_(context), area_(reinterpret_cast<uint8_t*>(context->uc_mcontext.fpregs)) {
-    for (const Component component : {kSse, kAvx, kOpmask, kZmmHigh, kZmm16}) Initialise(component);
+    for (const Component component : {kSse, kAvx, kOpmask, kZmmHigh, kZmm16}) Initialize(component);
   }
 
   uint16_t Half(int number, int lane) const {
@@ -100,7 +100,7 @@ class State {
 
  private:
   // A component that is as at a reset need not be in memory.
-  void Initialise(Component component) {
+  void Initialize(Component component) {
     uint64_t present;
     std::memcpy(&present, area_ + 512, sizeof present);
     if ((present >> component & 1) != 0) return;
@@ -186,11 +186,11 @@ void OnIllegalInstruction(int signal, siginfo_t*, void* context) {
 void ClaimFp16(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) Fail(dlerror());
-  const auto initialise = reinterpret_cast<bool (*)()>(dlsym(library, "cpuinfo_initialize"));
+  const auto initialize = reinterpret_cast<bool (*)()>(dlsym(library, "cpuinfo_initialize"));
   auto* isa = static_cast<uint8_t*>(dlsym(library, "cpuinfo_isa"));
-  if (initialise == nullptr || isa == nullptr)
+  if (initialize == nullptr || isa == nullptr)
     Fail("AVX512_FP16_CPUINFO names a library without cpuinfo");
-  initialise();
+  initialize();
   isa[kOffsetOfFp16] = 1;
 }
 

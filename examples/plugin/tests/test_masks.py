@@ -75,7 +75,7 @@ def test_in_the_native_runner(tmp_path: Path) -> None:
     missing = shell(line)
     assert missing.returncode == 1
     assert "it is for 'XirMasksBackend', which this runtime does not have" in missing.stderr
-    done = shell(f"{line} --libraries {LIBRARY} --output_dir {tmp_path} --profile --iterations 2 --warmup 0")
+    done = shell(f"{line} --libraries {LIBRARY} --output-dir {tmp_path} --profile --iterations 2 --warmup 0")
     assert done.returncode == 0, done.stderr
     assert "Masks (" in done.stdout
     for index, eager in enumerate(model(*inputs)):

@@ -70,7 +70,7 @@ def test_the_kernel_in_both_runtimes(shape: tuple[int, ...], tmp_path: Path) -> 
     torch.testing.assert_close(ours, expected, rtol=1e-6, atol=0)
     (tmp_path / "m.pte").write_bytes(program.buffer)
     np.save(tmp_path / "x.npy", x.numpy())
-    line = f"xnn_executor_runner --model_path {tmp_path}/m.pte --inputs {tmp_path}/x.npy --output_dir {tmp_path}"
+    line = f"xnn_executor_runner --model_path {tmp_path}/m.pte --inputs {tmp_path}/x.npy --output-dir {tmp_path}"
     assert "there is no kernel for 'softclip::clipped.out'" in shell(line).stderr
     library = Path(xir_softclip.__file__).with_name("libsoftclip.so")
     done = shell(f"{line} --libraries {library} --iterations 1 --warmup 0")

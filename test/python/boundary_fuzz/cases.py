@@ -264,20 +264,19 @@ class Kernels:
         self.entered = True
 
 
-def options_of(**more: Any) -> dict[str, Any]:
+def options_of(kernels: Kernels) -> _native.LoadOptions:
     """What the extension module wants."""
-    return {
-        "threads": 1,
-        "max_memory": 1 << 24,
-        "max_seconds": 0.0,
-        "xnnpack_paths": xnnpack_paths(),
-        "libraries": [],
-        "data": [],
-        "packed_weights": b"",
-        "packed_weights_limit": 0,
-        "fallback": None,
-        **more,
-    }
+    return _native.LoadOptions(
+        threads=1,
+        max_memory=1 << 24,
+        max_seconds=0.0,
+        xnnpack_paths=xnnpack_paths(),
+        libraries=[],
+        data=[],
+        packed_weights=b"",
+        packed_weights_limit=0,
+        fallback=kernels,
+    )
 
 
 def lend(draw: random.Random, program: Program) -> tuple[list[Any], list[Lent]]:
@@ -320,7 +319,7 @@ def wrong_kernels(draw: random.Random) -> None:
     interruptions = (KeyboardInterrupt, SystemExit)
 
     def load() -> None:
-        loaded = _native.from_bytes(program.file(), **options_of(fallback=kernels))
+        loaded = _native.from_bytes(program.file(), options_of(kernels))
         loaded.metadata("forward")
         methods.append(loaded.load_method("forward", None))
 

@@ -42,6 +42,7 @@ CPP = (
     "src/verify/verify_movement.cc",
     "src/verify/verify_node.cc",
     "tests/legality_test.cc",
+    "fuzz/draw_movement.cc",
     "fuzz/graph_builder.cc",
 )
 

@@ -115,7 +115,7 @@ def test_the_runner_takes_tensors(model: nn.Module, program: ExportedProgram, tm
         command = [RUNNER, "--model_path", "m.pte", *shlex.split(options)]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert run("--inputs 0.npy,1.npy --output_dir out").returncode == 0
+    assert run("--inputs 0.npy,1.npy --output-dir out").returncode == 0
     assert program.example_inputs is not None
     args, kwargs = program.example_inputs
     expected = model(*args, **kwargs)[0].detach().numpy()

@@ -73,7 +73,7 @@ class MethodElsewhere:
             folder = Path(scratch)
             (folder / "model.pte").write_bytes(self.file)
             paths = [self.write(value, folder / f"input_{i}.npy") for i, value in enumerate(inputs)]
-            arguments = ["--model_path", folder / "model.pte", "--method", self.metadata.name, "--output_dir", folder]
+            arguments = ["--model_path", folder / "model.pte", "--method", self.metadata.name, "--output-dir", folder]
             arguments += ["--warmup", "0", "--iterations", "1", "--threads", str(self.threads or 1)]
             if paths:
                 arguments += ["--inputs", ",".join(map(str, paths))]

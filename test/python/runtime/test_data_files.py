@@ -33,7 +33,7 @@ def test_both_runtimes(name: str):
 
 def test_the_runner(name: str, tmp_path: Path):
     command = [str(RUNNER), "--model_path", str(GOLDEN / f"{name}.pte"), "--iterations", "1"]
-    command += ["--inputs", str(GOLDEN / f"{name}.input_0.npy"), "--output_dir", str(tmp_path)]
+    command += ["--inputs", str(GOLDEN / f"{name}.input_0.npy"), "--output-dir", str(tmp_path)]
     without = subprocess.run(command, capture_output=True, text=True, check=False)
     assert without.returncode == 1
     assert f"error: '{GOLDEN / name}.pte': its weights are apart from it, and no .ptd file was given" in without.stderr

@@ -67,7 +67,7 @@ def test_the_runner_loads_kernels(library: Path, program: bytes, tmp_path: Path)
     without = subprocess.run(command, capture_output=True, text=True, check=False)
     assert without.returncode == 1
     assert "there is no kernel for 'demo::axpy'" in without.stderr
-    command += ["--libraries", str(library), "--output_dir", str(tmp_path), "--warmup", "1", "--iterations", "1"]
+    command += ["--libraries", str(library), "--output-dir", str(tmp_path), "--warmup", "1", "--iterations", "1"]
     subprocess.run(command, check=True)
     x, y = arrays
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)

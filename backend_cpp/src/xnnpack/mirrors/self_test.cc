@@ -279,7 +279,7 @@ class Test {
                                     {2}, xnn_datatype_fp16));
     DefineConversion("bf16", Output("bf16", BytesOf<uint16_t>({0xC020, 0x4020}), /*exact=*/true,
                                     {2}, xnn_datatype_bf16));
-    const auto quantised = [&](const char* name, xnn_datatype datatype, int32_t zero_point,
+    const auto quantized = [&](const char* name, xnn_datatype datatype, int32_t zero_point,
                                std::vector<uint8_t> wanted) {
       const uint32_t external = kFirstOutput + static_cast<uint32_t>(outputs_.size());
       std::vector<uint8_t> got(wanted.size() + kExtraBytes);
@@ -292,8 +292,8 @@ class Test {
           name);
       DefineConversion(name, id);
     };
-    quantised("qint8", xnn_datatype_qint8, 1, BytesOf<int8_t>({-4, 6}));
-    quantised("quint8", xnn_datatype_quint8, 100, BytesOf<uint8_t>({95, 105}));
+    quantized("qint8", xnn_datatype_qint8, 1, BytesOf<int8_t>({-4, 6}));
+    quantized("quint8", xnn_datatype_quint8, 100, BytesOf<uint8_t>({95, 105}));
   }
 
   // 3 x 4 pixels, one row of zeros above and two columns to the left; every second column.
