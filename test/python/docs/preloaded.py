@@ -88,7 +88,7 @@ def warm_up() -> None:
     import torch
 
     import xir
-    import xir.quantizer.quantize
+    import xir.quantizer.quantize  # pyright: ignore[reportUnusedImport]
     import xir.tools.xir_aot  # pyright: ignore[reportUnusedImport]
 
     exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
