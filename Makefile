@@ -140,8 +140,8 @@ test-site: build site ## The site in Chromium, wide and narrow, light and dark, 
 	$(BIN)/python -m pytest -m browser test/python/docs $(ARGS)
 
 .PHONY: fuzz
-fuzz: build ## Random ops and graphs against eager, 20 times as many as in `make test`; XIR_FUZZ=n for n times
-	XIR_FUZZ=$${XIR_FUZZ:-20} $(BIN)/python -m pytest test/python/properties
+fuzz: build ## Random ops, graphs and geometries against eager, 40 times as many as in `make test`; XIR_FUZZ=n for n times
+	XIR_FUZZ=$${XIR_FUZZ:-40} $(BIN)/python -m pytest $$(grep --recursive --files-with-matches '=examples(' test/python)
 
 .PHONY: random-programs
 random-programs: build ## COUNT (1000) random programs from SEED (0) on, in all types and forms, against eager and fp64; goes on where it ended

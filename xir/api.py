@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
@@ -198,7 +199,11 @@ class XnnpackPartitioner:
 
     def passes(self) -> list[XirPass]:
         """The `delegate` pipeline; each pass gets the options that have the names of its own."""
-        return self.passes_of("delegate")
+        return list(self._delegate)
+
+    @cached_property
+    def _delegate(self) -> tuple[XirPass, ...]:
+        return tuple(self.passes_of("delegate"))
 
     def passes_of(self, pipeline: str) -> list[XirPass]:
         """The passes of a pipeline, such as a phase of `delegate`, with these options."""

@@ -6,6 +6,7 @@ Hypothesis shows the example that failed as it drew it, without looking for a sm
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import random
 import shlex
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("here") is not None]
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=left)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays. Python's collector need not look through PyTorch's objects in each test."""
+    gc.collect()
+    gc.freeze()
 
 
 def seed(number: int) -> None:

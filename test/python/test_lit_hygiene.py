@@ -1,6 +1,7 @@
 """The lit tests themselves: each checks something, and what should be tested is."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,40 +41,44 @@ def asked_prefixes(path: Path) -> set[str]:
     return asked
 
 
-def by_name(path: Path) -> str:
-    return path.relative_to(LIT).as_posix()
-
-
-def test_there_are_tests() -> None:
-    assert TESTS
-
-
-@pytest.mark.parametrize("path", TESTS, ids=by_name)
-def test_every_run_line_ends_in_a_check(path: Path) -> None:
+def wrong_with(path: Path) -> Iterator[str]:
+    """What of a file checks nothing."""
     lines = run_lines(path)
-    assert lines, "no RUN line"
+    if not lines:
+        yield "no RUN line"
     checking = [line for line in lines if CHECKS_SOMETHING.search(line)]
     looked_at = {name for line in checking for name in re.findall(r"%t\S*", line)}
     for line in lines:
-        if line.startswith("rm "):
-            continue
         written = set(re.findall(r"(?:-o|>)\s*(%t\S*)", line))
-        assert line in checking or written & looked_at, f"nothing looks at the result of: {line}"
-
-
-@pytest.mark.parametrize("path", TESTS, ids=by_name)
-def test_every_check_is_asked_for_and_every_prefix_is_there(path: Path) -> None:
-    written = set(CHECK.findall(path.read_text(encoding="utf-8"))) - NOT_PREFIXES
-    asked = asked_prefixes(path)
-    assert written >= asked, f"no line has the prefix {sorted(asked - written)}"
-    assert written <= asked, f"no RUN line reads the prefix {sorted(written - asked)}"
-
-
-@pytest.mark.parametrize("path", TESTS, ids=by_name)
-def test_every_expectation_is_matched(path: Path) -> None:
+        if not (line.startswith("rm ") or line in checking or written & looked_at):
+            yield f"nothing looks at the result of: {line}"
     text = path.read_text(encoding="utf-8")
+    written, asked = set(CHECK.findall(text)) - NOT_PREFIXES, asked_prefixes(path)
+    yield from (f"no line has the prefix {prefix}" for prefix in sorted(asked - written))
+    yield from (f"no RUN line reads the prefix {prefix}" for prefix in sorted(written - asked))
     expects = re.search(r"//\s*expected-(?:error|warning|remark|note)", text) is not None
-    assert not expects or any("--verify-diagnostics" in line for line in run_lines(path))
+    if expects and not any("--verify-diagnostics" in line for line in lines):
+        yield "nothing matches what is expected"
+
+
+def test_every_line_checks_something() -> None:
+    assert TESTS
+    assert [f"{path.relative_to(LIT)}: {problem}" for path in TESTS for problem in wrong_with(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("func.func @f()", "no RUN line"),
+        ("// RUN: xir-opt %s > %t\n", "nothing looks at the result of: xir-opt %s > %t"),
+        ("// RUN: xir-opt %s | filecheck %s\n", "no line has the prefix CHECK"),
+        ("// RUN: xir-opt %s | filecheck %s\n// CHECK: a\n// OTHER: b\n", "no RUN line reads the prefix OTHER"),
+        ("// RUN: xir-opt %s | cmp - %t\n// expected-error @+1 {{a}}\n", "nothing matches what is expected"),
+    ],
+)
+def test_what_checks_nothing_is_found(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "a.mlir").write_text(text, encoding="utf-8")
+    assert [*wrong_with(tmp_path / "a.mlir")] == [problem]
 
 
 def test_every_pass_file_holds_its_pass() -> None:

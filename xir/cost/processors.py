@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from xir.cost.native import Family, Machine, distance, this_family, this_machine
 from xir.cost.profile import CostProfile, load_profile, shipped
@@ -84,6 +85,7 @@ def _one(cpu: str) -> CostProfile:
         raise ValueError(f"cannot read the profile '{cpu}': {error.strerror}") from error
 
 
+@cache
 def generic(family: Family) -> Processors:
     """Those of an architecture: all profiles of its processors."""
     profiles = tuple(profile for profile in map(load_profile, shipped()) if profile.family == family)

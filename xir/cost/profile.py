@@ -246,9 +246,10 @@ def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else repr(float(f"{value:.4g}"))
 
 
-def shipped() -> list[str]:
-    """The names of the profiles that come with xir."""
-    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+@cache
+def shipped() -> tuple[str, ...]:
+    """The names of the profiles that come with xir. Kept, since each compilation asks for them several times."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.toml")))
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 def values_of(cls: type, options: Mapping[str, str], owner: str) -> dict[str, Any]:
     """The fields' values that texts give, by field name or with dashes. ValueError names what is wrong, and `owner`."""
     types = _types(cls) if options else {}
-    known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
+    known, required = _fields(cls)
     values: dict[str, Any] = {}
     for option, text in options.items():
         if (known_field := known.get(option.replace("_", "-"))) is None:
@@ -25,10 +25,16 @@ def values_of(cls: type, options: Mapping[str, str], owner: str) -> dict[str, An
             values[known_field.name] = _convert(text, types[known_field.name])
         except ValueError as error:
             raise ValueError(f"option '{option}' of {owner}: {error}") from error
-    required = {f.name for f in known.values() if has_no_default(f)}
     if missing := sorted(required - values.keys()):
         raise ValueError(f"{owner} needs the option '{missing[0].replace('_', '-')}'")
     return values
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[dict[str, dataclasses.Field[Any]], set[str]]:
+    """The fields by the options' names, and the names of those that have to be given."""
+    known = {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}
+    return known, {f.name for f in known.values() if has_no_default(f)}
 
 
 @functools.cache

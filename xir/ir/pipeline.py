@@ -8,6 +8,7 @@ stands for its passes.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -33,6 +34,15 @@ def parse_pipeline(
     `within` are the named pipelines that it is a part of.
     """
     result: list[XirPass] = []
+    for name, options, column in _steps(text):
+        result += instantiate(name, options, passes, pipelines, column, within)
+    return result
+
+
+@functools.lru_cache(maxsize=64)
+def _steps(text: str) -> tuple[tuple[str, Mapping[str, str], int], ...]:
+    """The names in a pipeline's text, their options and columns. Kept, since each compilation asks for the same few."""
+    result: list[tuple[str, Mapping[str, str], int]] = []
     position = 0
     end = len(text.rstrip())
     if (anchor := re.match(r"\s*(?:builtin\.)?module\s*\(", text)) is not None:
@@ -47,21 +57,21 @@ def parse_pipeline(
         name, name_start, position = name_match.group(1), name_match.start(1), name_match.end()
         if text[position:end].startswith("("):
             raise _error(f"passes run on builtin.module only, not on '{name}'", name_start)
-        options: dict[str, str] | None = None
+        options: dict[str, str] = {}
         if text[position:end].startswith("{"):
             options_match = _OPTIONS.match(text, position, end)
             if options_match is None:
                 raise _error("unbalanced braces or quotes in the options", position)
             options = parse_options(options_match.group(1), position + 1)
             position = options_match.end()
-        result += instantiate(name, options, passes, pipelines, name_start, within)
+        result.append((name, options, name_start))
         if position < end:
             if text[position] != ",":
                 raise _error("expected ',' between passes", position)
             position += 1
             if not text[position:end].strip():
                 raise _error("expected a pass after ','", position)
-    return result
+    return tuple(result)
 
 
 def parse_options(text: str, offset: int = 0) -> dict[str, str]:

@@ -7,14 +7,15 @@ import io
 import math
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from accuracy.operators import Operator
+from accuracy.operators import DRAWS, Operator
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.runtime import Method, Runtime
 
@@ -29,12 +30,15 @@ FORMS = ("delegated", "xir", "kernels")
 
 
 class _Program(nn.Module):
-    def __init__(self, operator: Operator) -> None:
-        super().__init__()
-        self.operator = operator
+    """Operators with operands of their own."""
 
-    def forward(self, *operands: Tensor) -> object:
-        return self.operator.compute(*operands)
+    def __init__(self, operators: Iterable[Operator]) -> None:
+        super().__init__()
+        self.operators = list(operators)
+
+    def forward(self, *operands: Tensor) -> list[object]:
+        given = iter(operands)
+        return [each.compute(*islice(given, len(each.shapes))) for each in self.operators]
 
 
 def operands(operator: Operator, dtype: torch.dtype, size: str, draw: str) -> tuple[Tensor, ...]:
@@ -58,11 +62,13 @@ def _limit(operator: Operator, dtype: torch.dtype) -> float:
     return math.sqrt(largest) / 2**10 if operator.squares else largest / 2**16
 
 
-def lowered(operator: Operator, dtype: torch.dtype) -> EdgeProgram:
-    """The operator's program in the edge dialect."""
+def lowered(operators: Iterable[Operator], dtype: torch.dtype) -> EdgeProgram:
+    """A program of the operators in the edge dialect."""
+    found = list(operators)
+    given = tuple(x for each in found for x in operands(each, dtype, "1", "spread"))
     with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        return to_edge(torch.export.export(_Program(operator).eval(), operands(operator, dtype, "1", "spread")))
+        return to_edge(torch.export.export(_Program(found).eval(), given))
 
 
 def loaded(program: EdgeProgram, form: str) -> Method:
@@ -88,19 +94,25 @@ class Distance:
     largest: float
 
 
-def distances(operator: Operator, dtype: torch.dtype, method: Method) -> Iterator[Distance]:
-    """How far results are off, for numbers of every size and draw."""
+def distances(operators: Mapping[str, Operator], dtype: torch.dtype, method: Method) -> Iterator[tuple[str, Distance]]:
+    """How far the results of each operator of a program are off, for numbers of every size and draw."""
     for size in SIZES:
         # What eager makes of equal numbers in fp64 is rounding, and what it is held to.
-        for draw in operator.draws if dtype != torch.float64 else ("spread", "offset"):
-            given = operands(operator, dtype, size, draw)
-            with torch.no_grad():
-                eager = tree_leaves(operator.compute(*given))
-                wide = tuple(each.double() for each in given)
-                exact, moved = (_exact(operator, dtype, each) for each in (wide, rounded_otherwise(wide, dtype)))
-            results = method.execute(list(given))
-            for ours, theirs, right, near in zip(results, eager, exact, moved, strict=True):
-                yield Distance(size, draw, *distance(torch.as_tensor(ours), theirs, right, near))
+        for draw in DRAWS if dtype != torch.float64 else ("spread", "offset"):
+            # All run with each draw, and those count that it says something of.
+            given = {name: operands(each, dtype, size, draw) for name, each in operators.items()}
+            results = iter(method.execute([x for each in given.values() for x in each]))
+            for name, operator in operators.items():
+                with torch.no_grad():
+                    eager = tree_leaves(operator.compute(*given[name]))
+                ours = list(islice(results, len(eager)))
+                if draw not in operator.draws:
+                    continue
+                wide = tuple(each.double() for each in given[name])
+                with torch.no_grad():
+                    exact, moved = (_exact(operator, dtype, each) for each in (wide, rounded_otherwise(wide, dtype)))
+                for found in zip(map(torch.as_tensor, ours), eager, exact, moved, strict=True):
+                    yield name, Distance(size, draw, *distance(*found))
 
 
 def _exact(operator: Operator, dtype: torch.dtype, wide: tuple[Tensor, ...]) -> list[Tensor]:

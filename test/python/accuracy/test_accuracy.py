@@ -6,7 +6,10 @@ takes for an absent argument, and in which type it computes, is the same in all;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from reference.dozens import dozens
 
 from accuracy.measure import DTYPES, FORMS, distances, loaded, lowered
 from accuracy.operators import OPERATORS
@@ -45,22 +48,29 @@ QUICK = frozenset(
     """.split()
 )
 
+
+def names(dtype: str, is_quick: bool) -> list[str]:
+    """The operators that eager has in a type."""
+    in_halves = dtype in ("f16", "bf16")
+    return [name for name in OPERATORS if (name in QUICK) == is_quick and not (in_halves and name in NOT_IN_HALVES)]
+
+
 CASES = [
-    pytest.param(name, dtype, marks=() if name in QUICK else pytest.mark.exhaustive)
-    for name in OPERATORS
+    pytest.param(*group.values, dtype, id=f"{group.id}-{dtype}", marks=() if is_quick else pytest.mark.exhaustive)
     for dtype in DTYPES
-    if not (name in NOT_IN_HALVES and dtype in ("f16", "bf16"))
+    for is_quick in (True, False)
+    for group in dozens(names(dtype, is_quick), str)
 ]
 
 
-@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize(("together", "dtype"), CASES)
 @pytest.mark.filterwarnings("ignore")
-def test_as_near_as_eager(name: str, dtype: str) -> None:
-    operator, element = OPERATORS[name], DTYPES[dtype]
-    types, sizes, _ = BEYOND.get(name, ((), (), ""))
-    program = lowered(operator, element)
+def test_as_near_as_eager(together: Sequence[str], dtype: str) -> None:
+    operators, element = {name: OPERATORS[name] for name in together}, DTYPES[dtype]
+    program = lowered(operators.values(), element)
     # XNNPACK has no fp64.
     for form in FORMS if dtype != "f64" else ("kernels",):
-        for found in distances(operator, element, loaded(program, form)):
+        for name, found in distances(operators, element, loaded(program, form)):
+            types, sizes, _ = BEYOND.get(name, ((), (), ""))
             is_known = dtype in types and found.size in sizes and (form != "kernels" or dtype == "f64")
-            assert is_known or found.times <= ALLOWED[dtype], f"{form}: {found}"
+            assert is_known or found.times <= ALLOWED[dtype], f"{name}, {form}: {found}"

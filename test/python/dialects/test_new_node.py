@@ -56,7 +56,7 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The sources, in a folder from which `xir` is imported by what `run` starts."""
-    ignore = shutil.ignore_patterns("__pycache__", "golden", "*.so")
+    ignore = shutil.ignore_patterns("golden", "*.so")  # bytecode serves the copy, whose files are as old
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=ignore)

@@ -1,19 +1,13 @@
-"""Type checkers know the arguments of edge ops: pyright finds what is wrong in a file, and nothing else."""
+"""The arguments of edge ops are what type checkers are told. `samples/typed_arguments.py` has what these find wrong."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
-import shutil
-import subprocess
-import sys
-import tomllib
 import types
 import typing
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,27 +15,6 @@ from reference.aten_calls import CASES, aten_call
 
 from xir.dialects import edge
 from xir.dialects.edge.accessors import annotation
-
-ROOT = Path(__file__).parents[3]
-SAMPLE = Path(__file__).parent / "samples/typed_arguments.py"
-
-
-def test_pyright_finds_wrong_arguments(tmp_path: Path) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]
-    settings = {name: project[name] for name in project if name.startswith(("report", "typeCheckingMode"))}
-    settings["extraPaths"] = [str(ROOT)]
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
-    shutil.copy(SAMPLE, tmp_path)
-    command = (sys.executable, "-m", "pyright", "--outputjson", "-p", str(tmp_path), "--pythonpath", sys.executable)
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = {
-        (each["range"]["start"]["line"] + 1, each["rule"]) for each in json.loads(ran.stdout)["generalDiagnostics"]
-    }
-    assert found == {
-        (number, rule)
-        for number, line in enumerate(SAMPLE.read_text(encoding="utf-8").splitlines(), 1)
-        for rule in line.partition("  # ")[2].split()
-    }
 
 
 def is_a(value: Any, hint: Any) -> bool:

@@ -7,6 +7,7 @@ streams to the server, whose fork runs the installed script, and ends as the for
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -87,10 +88,14 @@ def warm_up() -> None:
     import torch
 
     import xir
+    import xir.quantizer.quantize  # pyright: ignore[reportUnusedImport]
     import xir.tools.xir_aot  # pyright: ignore[reportUnusedImport]
 
     exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
     assert xir.to_edge(exported, max_size=4).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
+    # To look through this for garbage would copy all of its memory in each fork.
+    gc.collect()
+    gc.freeze()
 
 
 def answer(connection: socket.socket) -> None:

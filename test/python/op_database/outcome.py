@@ -15,15 +15,18 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from op_database.exceptions import listed
 from op_database.inputs import WAYS
 from op_database.samples import Calls, Sample, seed
 from op_database.ways import Way, compare, compare_types, ways
 from xir import runtime
-from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
+from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner, to_edge
+from xir.dialects import pte, xnnpack
+from xir.importer.source import node_location
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import origins_of
 
 UNINITIALIZED = frozenset(
     f"aten::{name}"
@@ -64,9 +67,9 @@ class Kind(StrEnum):
 
 
 MEANING = {
-    Kind.DELEGATE: "right, all of it in one delegate; of samples in one program, all",
-    Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute; of samples in one program, some",
-    Kind.TORCH: "right, with kernels that torch lends the Python runtime, for some of the samples in one program",
+    Kind.DELEGATE: "right, all of it in one delegate",
+    Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute",
+    Kind.TORCH: "right, with kernels that torch lends the Python runtime",
     Kind.EDGE: "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
     "[XNNPACK's edges](../rationale/lowering.md#xnnpacks-edge-cases-are-kept)",
     Kind.NOT_FINITE: "right but where infinities or NaN come in, or come out of numbers near the type's limit: other "
@@ -112,44 +115,95 @@ def outcome_of(sample: Sample, dtype: torch.dtype = torch.float32) -> Outcome:
         return compiled_outcome(sample, dtype, pytree.tree_leaves(expected), exported)
 
 
-def outcomes_of(samples: Sequence[Sample], dtype: torch.dtype) -> dict[int, Outcome]:
+def outcomes_of(samples: Sequence[Sample], dtype: torch.dtype) -> list[Outcome]:
     """Take samples all the way as one program, or smaller ones; and alone those that are not right in it."""
-    if len(samples) == 1:
-        return {samples[0].index: outcome_of(samples[0], dtype)}
-    found = right_together(samples, dtype)
-    if found is None:
+    if len(samples) <= 1:
+        return [outcome_of(each, dtype) for each in samples]
+    found = Together(samples, dtype).outcomes()
+    left = [place for place in range(len(samples)) if place not in found]
+    if len(left) == len(samples):
         middle = len(samples) // 2
-        return outcomes_of(samples[:middle], dtype) | outcomes_of(samples[middle:], dtype)
-    return found | {each.index: outcome_of(each, dtype) for each in samples if each.index not in found}
+        return [*outcomes_of(samples[:middle], dtype), *outcomes_of(samples[middle:], dtype)]
+    return [found[place] if place in found else outcome_of(each, dtype) for place, each in enumerate(samples)]
 
 
-def right_together(samples: Sequence[Sample], dtype: torch.dtype) -> dict[int, Outcome] | None:
-    """The outcomes of the samples that are right in one program of them all; None if there is no such program."""
-    with quiet():
-        try:
+@dataclass(frozen=True)
+class Together:
+    """Samples as one program, of any operators."""
+
+    samples: Sequence[Sample]
+    dtype: torch.dtype
+
+    def outcomes(self) -> dict[int, Outcome]:
+        """By their places, the outcomes of the samples that are right together."""
+        with quiet():
+            places, found = list(range(len(self.samples))), dict[int, Outcome]()
+            while places:
+                apart = set(places)
+                try:
+                    apart = self.apart(places, found)
+                except DiagnosticError as error:
+                    apart = {places[index] for index in programs_of(error.diagnostic.location)}
+                except Exception:
+                    return found
+                if not apart:
+                    return found
+                places = [place for place in places if place not in apart]
+            return found
+
+    def apart(self, places: Sequence[int], found: dict[int, Outcome]) -> set[int]:
+        """Add the outcomes of those that are right; or the places of those that no program may have with others."""
+        samples = [self.samples[place] for place in places]
+        expected: dict[int, list[Any]] = {}
+        for place, sample in zip(places, samples, strict=True):
             seed(1)
-            expected = [pytree.tree_leaves(sample.program(*sample.copies())) for sample in samples]
-            exported = torch.export.export(Calls(samples), tuple(value for each in samples for value in each.copies()))
-            if leaves_memory(exported) or draws_numbers(exported):
-                return None
-            method = loaded(to_edge(exported).to_backend(XnnpackPartitioner()))
-            tried = [
-                {way.name: way for way in ways(sample, dtype, results)}
-                for sample, results in zip(samples, expected, strict=True)
-            ]
-            runs, right = [0] * len(samples), set(range(len(samples)))
-            for name in WAYS:
-                now = [each.get(name, each["as drawn"]) for each in tried]
-                left = iter(method.execute([value.clone() for way in now for value in way.inputs]))
-                for index, way in enumerate(now):
-                    results = [next(left) for _ in way.expected]
-                    runs[index] += way.name == name
-                    if index in right and compare(results, way):
-                        right.remove(index)
-        except Exception:
-            return None
-        kind, detail = how_computed(method)
-        return {samples[index].index: Outcome(kind, detail, runs[index]) for index in sorted(right)}
+            with contextlib.suppress(Exception):
+                expected[place] = pytree.tree_leaves(sample.program(*sample.copies()))
+        if refused := set(places) - expected.keys():
+            return refused
+        exported = torch.export.export(Calls(samples), tuple(value for each in samples for value in each.copies()))
+        unsteady = [node for operator, node in calls_of(exported) if leaves(operator, node) or draws(operator)]
+        if unsteady:
+            return {places[index] for node in unsteady for index in programs_of(node_location(node))}
+        edge = to_edge(exported).to_backend(XnnpackPartitioner())
+        lowered = edge.to_executorch()
+        method = runtime.Runtime.get().load_program(lowered.buffer, threads=1).load_method()
+        tried = [
+            {way.name: way for way in ways(sample, self.dtype, expected[place])}
+            for place, sample in zip(places, samples, strict=True)
+        ]
+        runs, right = [0] * len(samples), set(range(len(samples)))
+        for name in WAYS:
+            now = [each.get(name, each["as drawn"]) for each in tried]
+            left = iter(method.execute([value.clone() for way in now for value in way.inputs]))
+            for index, way in enumerate(now):
+                results = [next(left) for _ in way.expected]
+                runs[index] += way.name == name
+                if index in right and compare(results, way):
+                    right.remove(index)
+        for index in right:
+            found[places[index]] = Outcome(*how_computed_in(edge, lowered, index), runs[index])
+        return set()
+
+
+def programs_of(location: LocationAttr) -> set[int]:
+    """Which programs of `Calls` a location is in."""
+    return {
+        int(number)
+        for origin in origins_of(location)
+        if origin.module.startswith("programs.") and (number := origin.module.split(".")[1]).isdecimal()
+    }
+
+
+def how_computed_in(edge: EdgeProgram, program: ExecutorchProgram, index: int) -> tuple[Kind, str]:
+    """What computes one of several samples, and the kernels of torch's that it needs."""
+    calls = (op for op in program.module.walk() if isinstance(op, pte.KernelCallOp))
+    kernels = {op.kernel.data for op in calls if index in programs_of(op.location)}
+    if outside := kernels - runtime.portable_kernels():
+        return Kind.TORCH, ", ".join(sorted(outside))
+    nodes = (op for op in edge.module.walk() if isinstance(op, xnnpack.NodeOp))
+    is_delegated = any(index in programs_of(op.location) for op in nodes)
+    return Kind.DELEGATE if is_delegated and not kernels else Kind.KERNELS, ""
 
 
 def how_computed(method: runtime.Method) -> tuple[Kind, str]:
@@ -234,14 +288,22 @@ def loaded(program: EdgeProgram) -> runtime.Method:
 
 def leaves_memory(exported: ExportedProgram) -> bool:
     """Whether a program has a value with elements that are whatever lies in memory."""
-    return any(
-        operator._schema.name in UNINITIALIZED and node.meta["val"].numel() for operator, node in calls_of(exported)
-    )
+    return any(leaves(operator, node) for operator, node in calls_of(exported))
+
+
+def leaves(operator: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
+    """Whether a call leaves elements as they lie in memory."""
+    return operator._schema.name in UNINITIALIZED and bool(node.meta["val"].numel())
 
 
 def draws_numbers(exported: ExportedProgram) -> bool:
     """Whether a program's results are other random numbers each time."""
-    return any(torch.Tag.nondeterministic_seeded in operator.tags for operator, _ in calls_of(exported))
+    return any(draws(operator) for operator, _ in calls_of(exported))
+
+
+def draws(operator: torch._ops.OpOverload) -> bool:
+    """Whether an operator's results are other random numbers each time."""
+    return torch.Tag.nondeterministic_seeded in operator.tags
 
 
 def calls_of(exported: ExportedProgram) -> Iterator[tuple[torch._ops.OpOverload, torch.fx.Node]]:

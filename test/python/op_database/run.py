@@ -29,7 +29,7 @@ SPREAD = 6
 """So many samples of an operator are run in other types than fp32, unless a run says how many."""
 
 TOGETHER = 12
-"""So many samples are compiled as one program, and how it is computed is the outcome of each."""
+"""So many samples are compiled as one program."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def work(operator: Operator, choice: Choice, done: set[int], together: int, pipe
     for start in range(0, len(left), together):
         now = left[start : start + together]
         pipe.send({"begin": now[0].index})
-        for index, outcome in outcomes_of(now, dtype_of(operator.dtype)).items():
-            pipe.send(line_of(index, outcome))
+        for sample, outcome in zip(now, outcomes_of(now, dtype_of(operator.dtype)), strict=True):
+            pipe.send(line_of(sample.index, outcome))
 
 
 @dataclass

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from torch.utils import _pytree as pytree
 
 from op_database.exceptions import LISTED, Listed, unneeded
 from op_database.inputs import WAYS, drawn
-from op_database.outcome import FAULTS, Kind, Outcome, outcome_of, outcomes_of
+from op_database.outcome import FAULTS, Kind, Outcome, Together, outcome_of, outcomes_of, quiet
 from op_database.page import page
-from op_database.run import Choice, Operator, Records, read, run, write
+from op_database.run import TOGETHER, Choice, Operator, Records, read, run, write
 from op_database.samples import Call, Sample, dtype_of, operators, samples
 from op_database.ways import Way, compare
 
@@ -28,41 +27,45 @@ def sample_of(function: object, *inputs: torch.Tensor) -> Sample:
     return Sample(0, Call(function, leaves, spec), inputs)
 
 
-def first_samples(folder: Path, *arguments: str) -> None:
-    """Run the first samples of operators in a command of its own.
-
-    What multiprocessing starts imports the main module anew, which here would be pytest.
-    """
-    command = [sys.executable, "-m", "op_database", "--first", "1", "--folder", str(folder), *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def outcomes(folder: Path, dtype: str, names: Iterable[str]) -> list[Kind]:
-    return [each.kind for name in names for each in read(Operator(name, dtype).path(folder)).outcomes.values()]
+def first_outcomes(names: Iterable[str], dtype: str = "fp32") -> list[Outcome]:
+    """What becomes of the first samples of those operators that take the type, a dozen in one program."""
+    with quiet():
+        firsts = [samples(name, dtype, 1)[0] for name in names if name in operators(dtype)]
+    chunks = [firsts[start : start + TOGETHER] for start in range(0, len(firsts), TOGETHER)]
+    found = [outcome for chunk in chunks for outcome in outcomes_of(chunk, dtype_of(dtype))]
+    faults = {each.name: outcome for each, outcome in zip(firsts, found, strict=True) if outcome.kind in FAULTS}
+    assert not faults
+    return found
 
 
 @pytest.mark.slow
-def test_first_samples(tmp_path: Path) -> None:
-    first_samples(tmp_path)
-    found = outcomes(tmp_path, "fp32", operators())
-    assert len(found) == len(operators())
-    assert not FAULTS & set(found)
-    assert found.count(Kind.DELEGATE) > 150
-    assert found.count(Kind.KERNELS) > 150
+def test_first_samples() -> None:
+    kinds = [each.kind for each in first_outcomes(operators())]
+    assert kinds.count(Kind.DELEGATE) > 150
+    assert kinds.count(Kind.KERNELS) > 150
 
 
 FEW = ("add", "mul", "clamp", "div.floor_rounding", "mean", "nn.functional.linear", "where", "pow")
 
 
-@pytest.mark.slow
-def test_first_samples_in_other_types(tmp_path: Path) -> None:
-    first_samples(tmp_path, *FEW, "--types", "fp16,bf16,int32,uint8")
-    found = outcomes(tmp_path, "bf16", FEW)
-    assert len(found) == len(FEW)
-    assert found.count(Kind.DELEGATE) >= len(FEW) / 2
-    assert outcomes(tmp_path, "int32", FEW).count(Kind.KERNELS) > len(FEW) / 2
+@pytest.mark.parametrize(("dtype", "kind"), [("fp16", "delegate"), ("bf16", "delegate"), ("int32", "kernels")])
+def test_first_samples_in_other_types(dtype: str, kind: str) -> None:
+    assert [each.kind for each in first_outcomes(FEW, dtype)].count(Kind(kind)) >= len(FEW) / 2
+
+
+def test_first_samples_of_bytes() -> None:
+    first_outcomes(FEW, "uint8")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """In a process of its own: what multiprocessing starts imports the main module anew, which here would be pytest."""
+    command = [sys.executable, "-m", "op_database", "--first", "1", "--folder", str(tmp_path), "add", "where"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([*command, "--types", "fp16,int32"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [(dtype, name) for dtype in ("fp16", "int32") for name in ("add", "where")]
+    assert all(read(Operator(name, dtype).path(tmp_path)).outcomes.keys() == {0} for dtype, name in found)
+    assert "fp16: 2 samples" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["grid_sampler_2d", "native_batch_norm", "nn.functional.embedding_bag"])
@@ -93,14 +96,23 @@ def test_outcomes(function: object, kind: Kind) -> None:
 
 
 def test_samples_run_together_or_apart() -> None:
-    """Those that are right in one program; one that is refused or wrong makes the others no less right."""
-    right = [sample_of(lambda x: x * 2, torch.rand(5)), sample_of(lambda x: x.cumsum(0), torch.rand(4))]
-    refused = sample_of(lambda x: x.nonzero(), torch.rand(5))
-    numbered = [replace(sample, index=index) for index, sample in enumerate([*right, refused])]
-    found = outcomes_of(numbered, torch.float32)
-    assert [found[index].kind in FAULTS for index in range(3)] == [False] * 3
-    assert found[2].kind is Kind.REFUSED
+    """Those that are right in one program, each by what computes it; and alone those that are refused, that eager
+    refuses, or that draw numbers."""
+    functions = [
+        lambda x: x * 2,
+        lambda x: x.cumsum(0),
+        lambda x: x.nonzero(),
+        torch.erfinv,
+        torch.bernoulli,
+        lambda x: x.view(-1, 3),
+    ]
+    drawn_samples = [sample_of(function, torch.rand(5)) for function in functions]
+    found = outcomes_of(drawn_samples, torch.float32)
+    kinds = [Kind.DELEGATE, Kind.KERNELS, Kind.REFUSED, Kind.TORCH, Kind.UNCOMPARED, Kind.NOT_EXPORTED]
+    assert [each.kind for each in found] == kinds
     assert found[0].runs == found[1].runs == len(WAYS)
+    together = Together(drawn_samples, torch.float32).outcomes()
+    assert sorted(together) == [0, 1, 3]
 
 
 def test_inputs_have_sizes_and_special_values() -> None:

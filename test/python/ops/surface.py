@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
-import pytest
+import reference.dozens
 import torch
+from reference.dozens import check_together
 from reference.runtimes import load_stock
 from torch import nn
 from torch.utils._pytree import tree_leaves
@@ -36,9 +38,22 @@ def mask(*shape: int) -> torch.Tensor:
     return torch.rand(shape) > 0.4
 
 
-def case(name: str, model: Model, *inputs: torch.Tensor) -> Any:
+Case = tuple[Model, tuple[torch.Tensor, ...]]
+Cases = Sequence[tuple[str, Case]]
+
+
+def case(name: str, model: Model, *inputs: torch.Tensor) -> tuple[str, Case]:
     """A model, a module or a function, with what to run it on."""
-    return pytest.param(model, inputs, id=name)
+    return name, (model, inputs)
+
+
+def name_of(named: tuple[str, Case]) -> str:
+    return named[0]
+
+
+def dozens(*cases: tuple[str, Case]) -> list[Any]:
+    """Parameters of a dozen cases each, for `assert_each_whole`."""
+    return reference.dozens.dozens(cases, name_of)
 
 
 def trained(model: nn.Module) -> nn.Module:
@@ -64,6 +79,26 @@ class Function(nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         return self.function(*inputs)
+
+
+class Beside(nn.Module):
+    """Several cases, each with inputs of its own, and the results of all."""
+
+    def __init__(self, cases: Iterable[Case]):
+        super().__init__()
+        models, inputs = zip(*cases, strict=True)
+        self.models = nn.ModuleList(each if isinstance(each, nn.Module) else Function(each) for each in models)
+        self.counts = [len(each) for each in inputs]
+
+    def forward(self, *inputs: torch.Tensor) -> list[Any]:
+        given = iter(inputs)
+        return [model(*islice(given, count)) for model, count in zip(self.models, self.counts, strict=True)]
+
+
+def beside(cases: Iterable[tuple[str, Case]]) -> Case:
+    """Cases as one."""
+    found = [case for _, case in cases]
+    return Beside(found), tuple(x for _, inputs in found for x in inputs)
 
 
 def compiled(model: Model, inputs: tuple[torch.Tensor, ...]) -> EdgeProgram:
@@ -108,6 +143,11 @@ def assert_whole(model: Model, inputs: tuple[torch.Tensor, ...]) -> None:
     delegates = sum(isinstance(op, xnnpack.SubgraphOp) for op in program.module.walk())
     assert delegates <= 1, f"{delegates} delegates"
     assert_computes(program, model, inputs)
+
+
+def assert_each_whole(cases: Cases) -> None:
+    """`assert_whole` of each case, in one program of all."""
+    check_together(lambda some: assert_whole(*beside(some)), cases, name_of)
 
 
 def assert_refused(model: Model, inputs: tuple[torch.Tensor, ...], *reasons: str) -> None:

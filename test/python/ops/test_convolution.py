@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, r, trained
+from ops.surface import Cases, assert_each_whole, assert_whole, case, dozens, r, trained
 from torch import nn
 
 IMAGE = r(2, 4, 9, 10)
@@ -58,9 +58,9 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.parametrize("options", CONV2D, ids=name)
-def test_conv2d(options: dict[str, Any]) -> None:
-    assert_whole(trained(nn.Conv2d(4, 8, **options)), (IMAGE,))
+@pytest.mark.parametrize("cases", dozens(*(case(name(o), trained(nn.Conv2d(4, 8, **o)), IMAGE) for o in CONV2D)))
+def test_conv2d(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 VOLUMES = [
@@ -69,9 +69,11 @@ VOLUMES = [
 ]
 
 
-@pytest.mark.parametrize("options", VOLUMES, ids=name)
-def test_conv3d(options: dict[str, Any]) -> None:
-    assert_whole(trained(nn.Conv3d(4, 6, **options)), (r(2, 4, 5, 6, 7),))
+@pytest.mark.parametrize(
+    "cases", dozens(*(case(name(o), trained(nn.Conv3d(4, 6, **o)), r(2, 4, 5, 6, 7)) for o in VOLUMES))
+)
+def test_conv3d(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 def test_conv3d_in_context() -> None:
@@ -80,44 +82,50 @@ def test_conv3d_in_context() -> None:
     assert_whole(trained(layers[0]), (r(2, 4, 6, 6),))
 
 
-@pytest.mark.parametrize("options", DEPTHWISE, ids=name)
-def test_depthwise(options: dict[str, Any]) -> None:
-    rest = {key: value for key, value in options.items() if key != "multiplier"}
-    assert_whole(trained(nn.Conv2d(4, 4 * options["multiplier"], groups=4, padding=1, **rest)), (IMAGE,))
+def depthwise(multiplier: int, **options: Any) -> nn.Module:
+    return trained(nn.Conv2d(4, 4 * multiplier, groups=4, padding=1, **options))
 
 
-@pytest.mark.parametrize("options", TRANSPOSED, ids=name)
-def test_conv_transpose2d(options: dict[str, Any]) -> None:
-    assert_whole(trained(nn.ConvTranspose2d(4, 8, **options)), (IMAGE,))
+@pytest.mark.parametrize("cases", dozens(*(case(name(options), depthwise(**options), IMAGE) for options in DEPTHWISE)))
+def test_depthwise(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        *grid(kernel_size=[1, 3, 4], padding=[0, 2], bias=[True, False]),
-        *grid(kernel_size=[1, 3], padding=["same"]),
-        *grid(kernel_size=[3], stride=[2], dilation=[1, 2], groups=[1, 2, 4], padding=[1]),
-        *grid(kernel_size=[3], padding=[1], padding_mode=["reflect", "replicate", "circular"]),
-    ],
-    ids=name,
+    "cases", dozens(*(case(name(o), trained(nn.ConvTranspose2d(4, 8, **o)), IMAGE) for o in TRANSPOSED))
 )
-def test_conv1d(options: dict[str, Any]) -> None:
-    assert_whole(trained(nn.Conv1d(4, 8, **options)), (ROW,))
+def test_conv_transpose2d(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
-@pytest.mark.parametrize(
-    "options",
-    grid(kernel_size=[3], stride=[1, 3], padding=[0, 1], dilation=[1, 2], groups=[1, 2, 4])
-    + grid(kernel_size=[4], stride=[2], output_padding=[1]),
-    ids=name,
+ROWS = [
+    *grid(kernel_size=[1, 3, 4], padding=[0, 2], bias=[True, False]),
+    *grid(kernel_size=[1, 3], padding=["same"]),
+    *grid(kernel_size=[3], stride=[2], dilation=[1, 2], groups=[1, 2, 4], padding=[1]),
+    *grid(kernel_size=[3], padding=[1], padding_mode=["reflect", "replicate", "circular"]),
+]
+
+
+@pytest.mark.parametrize("cases", dozens(*(case(name(o), trained(nn.Conv1d(4, 8, **o)), ROW) for o in ROWS)))
+def test_conv1d(cases: Cases) -> None:
+    assert_each_whole(cases)
+
+
+TRANSPOSED_ROWS = grid(kernel_size=[3], stride=[1, 3], padding=[0, 1], dilation=[1, 2], groups=[1, 2, 4]) + grid(
+    kernel_size=[4], stride=[2], output_padding=[1]
 )
-def test_conv_transpose1d(options: dict[str, Any]) -> None:
-    assert_whole(trained(nn.ConvTranspose1d(4, 8, **options)), (ROW,))
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases", dozens(*(case(name(o), trained(nn.ConvTranspose1d(4, 8, **o)), ROW) for o in TRANSPOSED_ROWS))
+)
+def test_conv_transpose1d(cases: Cases) -> None:
+    assert_each_whole(cases)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    dozens(
         case("without a batch", trained(nn.Conv2d(4, 3, 3)), r(4, 9, 10)),
         case("1d without a batch", trained(nn.Conv1d(4, 3, 3)), r(4, 13)),
         case("transposed without a batch", trained(nn.ConvTranspose2d(4, 3, 3)), r(4, 9, 10)),
@@ -149,7 +157,7 @@ def test_conv_transpose1d(options: dict[str, Any]) -> None:
         case("computed bias", lambda x, b, w=r(3, 4, 3, 3): F.conv2d(x, w, b), IMAGE, r(3)),
         case("weight norm", trained(nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 3, 3))), IMAGE),
         case("unfold", lambda x: F.unfold(x, (2, 3), stride=2), IMAGE),
-    ],
+    ),
 )  # fmt: skip
-def test_convolutions_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_convolutions_in_context(cases: Cases) -> None:
+    assert_each_whole(cases)

@@ -2,12 +2,26 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import Function, assert_whole, case, compiled, mask, p, r, together, trained
+from ops.surface import (
+    Cases,
+    Function,
+    Model,
+    assert_each_whole,
+    assert_whole,
+    case,
+    compiled,
+    dozens,
+    mask,
+    p,
+    r,
+    together,
+    trained,
+)
 from torch import nn
 
 from xir import runtime
@@ -38,14 +52,16 @@ def test_shapes(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
     assert_whole(together(torch.add, torch.maximum, BINARY["squared_difference"]), (r(*lhs), r(*rhs)))
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_binary(name: str) -> None:
-    function = BINARY[name]
+def broadcast(function: Model) -> Model:
+    """A function of tensors of several shapes, and of a constant on either side."""
+    return lambda x, y: (function(x, y), function(x, y[0, :, :1]), function(x, CONSTANT), function(CONSTANT, y))
 
-    def model(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return function(x, y), function(x, y[0, :, :1]), function(x, CONSTANT), function(CONSTANT, y)
 
-    assert_whole(model, (X * 3, p(3, 4, 5)))
+@pytest.mark.parametrize(
+    "cases", dozens(*(case(name, broadcast(function), X * 3, p(3, 4, 5)) for name, function in BINARY.items()))
+)
+def test_binary(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 WHOLE_NUMBERS = [1e-10, 0.3, 0.5, 1, 1.75, 7.3, 1e6 + 0.25, 2.0**24, 2.0**24 + 2, 3e10, 6e4, 3e38, math.inf]
@@ -97,9 +113,9 @@ SCALARS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCALARS)
-def test_numbers(name: str) -> None:
-    assert_whole(SCALARS[name], (X,))
+@pytest.mark.parametrize("cases", dozens(*(case(name, model, X) for name, model in SCALARS.items())))
+def test_numbers(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 UNARY = {
@@ -132,9 +148,9 @@ POSITIVE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNARY)
-def test_unary(name: str) -> None:
-    assert_whole(UNARY[name], (NEAR,))
+@pytest.mark.parametrize("cases", dozens(*(case(name, model, NEAR) for name, model in UNARY.items())))
+def test_unary(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 @pytest.mark.parametrize("function", [torch.sin, torch.cos])
@@ -151,9 +167,9 @@ def test_sines_of_large_angles_are_numbers(
     torch.testing.assert_close(result[-3:], function(x)[-3:], rtol=0, atol=1e-2 if dtype == torch.bfloat16 else 1e-4)
 
 
-@pytest.mark.parametrize("name", POSITIVE)
-def test_unary_of_positive_numbers(name: str) -> None:
-    assert_whole(POSITIVE[name], (p(3, 40),))
+@pytest.mark.parametrize("cases", dozens(*(case(name, model, p(3, 40)) for name, model in POSITIVE.items())))
+def test_unary_of_positive_numbers(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 @pytest.mark.parametrize("rank", range(7))
@@ -163,8 +179,8 @@ def test_ranks(rank: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("prelu", trained(nn.PReLU()), X),
         case("prelu by channel", trained(nn.PReLU(4, 0.2)), X),
         case("prelu of an image", trained(nn.PReLU(5, 0.2)), r(1, 5, 3, 2)),
@@ -202,7 +218,7 @@ def test_ranks(rank: int) -> None:
         case("position of a constant", lambda x, t=r(9, 5): x + F.embedding(torch.arange(4), t), X),
         case("mask of comparisons", lambda x: x.masked_fill(torch.arange(5)[None] > torch.arange(4)[:, None], 0), X),
         case("constant arithmetic", lambda x, w=r(4, 5): x * torch.sigmoid(w).exp().clamp(1.1, 2).pow(3).tanh(), X),
-    ],
+    ),
 )  # fmt: skip
-def test_elementwise_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_elementwise_in_context(cases: Cases) -> None:
+    assert_each_whole(cases)

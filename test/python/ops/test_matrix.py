@@ -6,7 +6,20 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_computes, assert_whole, case, compiled, mask, r, together, trained
+from ops.surface import (
+    Cases,
+    assert_computes,
+    assert_each_whole,
+    assert_whole,
+    beside,
+    case,
+    compiled,
+    dozens,
+    mask,
+    r,
+    together,
+    trained,
+)
 from torch import nn
 
 ATTENTION = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -43,8 +56,8 @@ def test_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         *(case(f"linear of rank {len(s) + 1}", trained(nn.Linear(6, 3)), r(*s, 6))
           for s in ((), (5,), (2, 5), (2, 1, 5), (2, 1, 2, 5), (1, 2, 1, 2, 5))),
         case("linear without bias", nn.Linear(6, 3, bias=False), r(5, 6)),
@@ -92,10 +105,10 @@ def test_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
         case("tensordot", lambda a, b: torch.tensordot(a, b, dims=2), r(2, 3, 4), r(3, 4, 5)),
         case("kron", torch.kron, r(2, 3), r(2, 2)),
         case("chain", lambda a, b, c: torch.linalg.multi_dot((a, b, c)), r(2, 3), r(3, 4), r(4, 5)),
-    ],
+    ),
 )  # fmt: skip
-def test_products(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_products(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 Q, K, V = r(2, 4, 5, 8), r(2, 4, 7, 8), r(2, 4, 7, 6)
@@ -104,8 +117,8 @@ BOOLEAN[:, 0] = True
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("plain", F.scaled_dot_product_attention, Q, K, V),
         case("of rank 2", F.scaled_dot_product_attention, r(5, 8), r(7, 8), r(7, 6)),
         case("of rank 3", F.scaled_dot_product_attention, r(4, 5, 8), r(4, 7, 8), r(4, 7, 6)),
@@ -154,10 +167,10 @@ BOOLEAN[:, 0] = True
         case("encoder layer", trained(Encoder(batch_first=True)), r(2, 5, 8)),
         case("encoder layer, norm first, gelu", trained(Encoder(norm_first=True, activation="gelu")), r(5, 2, 8)),
         case("decoder layer", trained(nn.TransformerDecoderLayer(8, 2, 16)), r(5, 2, 8), r(7, 2, 8)),
-    ],
+    ),
 )  # fmt: skip
-def test_attention(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_attention(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 def even(number: float, *shape: int) -> torch.Tensor:
@@ -177,7 +190,7 @@ SUMS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "inputs"), SUMS)
-def test_sums_of_halves_do_not_overflow_on_the_way(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert model(*inputs).isfinite().all()
+def test_sums_of_halves_do_not_overflow_on_the_way() -> None:
+    model, inputs = beside(SUMS)
+    assert all(each.isfinite().all() for each in model(*inputs))
     assert_computes(compiled(model, inputs), model, inputs, stock=False)

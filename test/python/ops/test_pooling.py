@@ -7,9 +7,8 @@ from itertools import starmap
 from typing import Any
 
 import pytest
-import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, r, together
+from ops.surface import Cases, assert_each_whole, assert_whole, case, dozens, r, together
 from torch import nn
 
 IMAGE = r(2, 3, 9, 10)
@@ -56,8 +55,8 @@ def test_adaptive_pools(size: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("max of rows", nn.MaxPool1d(3, 2, 1), ROW),
         case("max of rows, dilated", nn.MaxPool1d(3, 2, 1, 2, ceil_mode=True), ROW),
         case("max of rows without a batch", nn.MaxPool1d(3), r(3, 13)),
@@ -74,10 +73,10 @@ def test_adaptive_pools(size: Any) -> None:
         case("power of 2", nn.LPPool2d(2, 3, stride=2), IMAGE.abs()),
         case("power of 3 of rows", nn.LPPool1d(3, 3), ROW.abs()),
         case("global", lambda x: F.max_pool2d(x, x.shape[2:]) + F.avg_pool2d(x, x.shape[2:]), IMAGE),
-    ],
+    ),
 )  # fmt: skip
-def test_pools_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_pools_in_context(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 SIZES = [
@@ -100,17 +99,17 @@ def test_resizing(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("linear", lambda x: F.interpolate(x, 7, mode="linear"), ROW),
         case("linear, aligned", lambda x: F.interpolate(x, 20, mode="linear", align_corners=True), ROW),
         case("nearest rows", lambda x: F.interpolate(x, scale_factor=2), ROW),
         case("upsampling module", nn.UpsamplingBilinear2d(scale_factor=2), IMAGE),
         case("nearest module", nn.UpsamplingNearest2d(scale_factor=3), IMAGE),
-    ],
+    ),
 )  # fmt: skip
-def test_resizing_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_resizing_in_context(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """Reductions, softmax and normalisations."""
 
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, p, r, together, trained
+from ops.surface import Cases, assert_each_whole, assert_whole, case, dozens, p, r, together, trained
 from torch import nn
 
 IMAGE = r(2, 6, 5, 7)
@@ -31,8 +30,8 @@ def test_reductions(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("mean of all", torch.mean, IMAGE),
         case("sum of all", torch.sum, IMAGE),
         case("sum of a size 1", lambda x: x.sum(1), r(3, 1, 4)),
@@ -70,15 +69,15 @@ def test_reductions(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
         case("softmax of an image", nn.Softmax2d(), IMAGE),
         case("softmax of -inf", lambda x: F.softmax(x.masked_fill(torch.ones(5, 7).triu(1) == 1, -float("inf")), -1),
              IMAGE),
-    ],
+    ),
 )  # fmt: skip
-def test_reductions_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_reductions_in_context(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         *(case(f"layer norm {shape} affine={affine} {x.dim()}d",
                trained(nn.LayerNorm(shape, elementwise_affine=affine)), x)
           for affine in (False, True)
@@ -102,7 +101,7 @@ def test_reductions_in_context(model: Any, inputs: tuple[torch.Tensor, ...]) -> 
         case("rms norm over two", trained(nn.RMSNorm([5, 7], eps=1e-3)), IMAGE),
         case("rms norm by hand", lambda x, w=p(7): w * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6), IMAGE),
         case("batch norm in training's clothes", lambda x, m=r(6), v=p(6): F.batch_norm(x, m, v), IMAGE),
-    ],
+    ),
 )  # fmt: skip
-def test_normalizations(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_normalizations(cases: Cases) -> None:
+    assert_each_whole(cases)

@@ -13,19 +13,19 @@ from torch.nn import functional
 import xir
 from xir.runtime import Runtime
 
+SIZES = ((4, 5), (16, 11), (7, 9))
+CHANNELS = (1, 3, 5)
+
 
 class Resized(nn.Module):
-    def __init__(self, size: tuple[int, int], mode: str, antialias: bool, align_corners: bool):
-        super().__init__()
-        self.options: dict[str, Any] = {
-            "size": size,
-            "mode": mode,
-            "antialias": antialias,
-            "align_corners": align_corners,
-        }
+    """Each image in each size: one program for all, since tracing and compiling take most of the time."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.interpolate(x, **self.options)
+    def __init__(self, **options: Any):
+        super().__init__()
+        self.options = options
+
+    def forward(self, *images: Tensor) -> list[Tensor]:
+        return [functional.interpolate(x, size=size, **self.options) for x in images for size in SIZES]
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,15 @@ class Resized(nn.Module):
     [*itertools.product(("bilinear", "bicubic"), (False, True), (False, True))],
 )
 def test_images_of_bytes(mode: str, antialias: bool, align_corners: bool) -> None:
-    for size, channels in itertools.product(((4, 5), (16, 11), (7, 9)), (1, 3, 5)):
-        model = Resized(size, mode, antialias, align_corners)
-        images = torch.randint(0, 256, (2, channels, 7, 9), dtype=torch.uint8)
-        edge = xir.to_edge(torch.export.export(model, (images,)))
-        for program in (edge, edge.to_backend(xir.XnnpackPartitioner())):
-            method = Runtime.get().load_program(program.to_executorch().buffer).load_method()
-            for given in (images, images // 128 * 255):
-                assert torch.equal(method.execute([given])[0], model(given))
+    model = Resized(mode=mode, antialias=antialias, align_corners=align_corners)
+    images = tuple(torch.randint(0, 256, (2, channels, 7, 9), dtype=torch.uint8) for channels in CHANNELS)
+    edge = xir.to_edge(torch.export.export(model, images))
+    for program in (edge, edge.to_backend(xir.XnnpackPartitioner())):
+        method = Runtime.get().load_program(program.to_executorch().buffer).load_method()
+        for given in (images, tuple(image // 128 * 255 for image in images)):
+            cases = itertools.product(CHANNELS, SIZES)
+            for case, found, wanted in zip(cases, method.execute(list(given)), model(*given), strict=True):
+                assert torch.equal(found, wanted), case
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32])

@@ -1,11 +1,9 @@
 """Moves, cuts and borders."""
 
-from typing import Any
-
 import pytest
 import torch
 import torch.nn.functional as F
-from ops.surface import assert_whole, case, p, r
+from ops.surface import Cases, assert_each_whole, assert_whole, case, dozens, p, r
 from torch import nn
 
 X = r(2, 3, 4, 5)
@@ -13,8 +11,8 @@ MATRIX = r(5, 6)
 
 
 @pytest.mark.parametrize(
-    ("model", "inputs"),
-    [
+    "cases",
+    dozens(
         case("view", lambda x: x.view(6, -1) * 2, X),
         case("reshape of a permutation", lambda x: x.permute(3, 1, 0, 2).reshape(5, -1), X),
         case("flatten", lambda x: torch.flatten(x, 1) + torch.flatten(x, 1, -1), X),
@@ -105,10 +103,10 @@ MATRIX = r(5, 6)
         case("interleaved rotation", lambda x: torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2), MATRIX),
         case("cartesian", lambda x, y: (x[:, None] - y[None]).abs().sum(-1), r(3, 4), r(5, 4)),
         case("vander-like", lambda x: torch.stack([x**i for i in range(1, 5)], -1), p(5)),
-    ],
+    ),
 )  # fmt: skip
-def test_moves(model: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-    assert_whole(model, inputs)
+def test_moves(cases: Cases) -> None:
+    assert_each_whole(cases)
 
 
 def assign(x: torch.Tensor) -> torch.Tensor:

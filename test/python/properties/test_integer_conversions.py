@@ -27,7 +27,7 @@ def quantized(numbers: NDArray[np.float32], params: Params) -> integers.Integers
     return np.clip(steps + params.zero_point, LOW, HIGH).astype(np.int64)
 
 
-@settings(max_examples=examples(25), **DETERMINISTIC)
+@settings(max_examples=examples(13), **DETERMINISTIC)
 @given(PARAMS, st.integers(0, 2**32 - 1))
 def test_quantize(params: Params, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ def test_quantize(params: Params, seed: int) -> None:
         exactly(quantized(numbers, params)).check(got)
 
 
-@settings(max_examples=examples(15), **DETERMINISTIC)
+@settings(max_examples=examples(8), **DETERMINISTIC)
 @given(PARAMS)
 def test_quantize_gives_nan_some_integer(params: Params) -> None:
     """Which one no definition says; the other numbers of the tensor are not affected."""
@@ -54,7 +54,7 @@ def test_quantize_gives_nan_some_integer(params: Params) -> None:
         exactly(quantized(numbers[-2:], params)).check(got[-2:])
 
 
-@settings(max_examples=examples(15), **DETERMINISTIC)
+@settings(max_examples=examples(8), **DETERMINISTIC)
 @given(PARAMS)
 def test_dequantize(params: Params) -> None:
     b = Builder()
@@ -64,7 +64,7 @@ def test_dequantize(params: Params) -> None:
         assert np.array_equal(got, expected)
 
 
-@settings(max_examples=examples(30), **DETERMINISTIC)
+@settings(max_examples=examples(15), **DETERMINISTIC)
 @given(PARAMS, RATIOS, ZERO_POINTS)
 def test_requantize(source: Params, ratio: float, zero_point: int) -> None:
     result = Params(f32(source.scale / ratio), zero_point)
@@ -123,7 +123,7 @@ def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> No
         expected.check(got)
 
 
-@settings(max_examples=examples(15), **DETERMINISTIC)
+@settings(max_examples=examples(8), **DETERMINISTIC)
 @given(st.data())
 def test_concatenate(data: Any) -> None:
     """Parts with the result's parameters are moved, others rounded to it."""
@@ -144,7 +144,7 @@ def test_concatenate(data: Any) -> None:
         exactly(np.concatenate(expected, 1).astype(np.int64)).check(got)
 
 
-@settings(max_examples=examples(8), **DETERMINISTIC)
+@settings(max_examples=examples(4), **DETERMINISTIC)
 @given(st.data())
 def test_bilinear_upsampling(data: Any) -> None:
     """Weights of 1/4 and 3/4 are exact in XNNPACK's 11 bits; ties are rounded up. Source: `src/s8-ibilinear`."""

@@ -44,7 +44,7 @@ def bounds_of(draw: Any, result: Params) -> tuple[float | None, float | None]:
 
 @pytest.mark.parametrize(("name", "sign"), [("add.Tensor", 1), ("sub.Tensor", -1)])
 def test_sum(name: str, sign: int) -> None:
-    @settings(max_examples=examples(25), **DETERMINISTIC)
+    @settings(max_examples=examples(13), **DETERMINISTIC)
     @given(st.data())
     def holds(data: Any) -> None:
         shape_a, shape_b = data.draw(SHAPES)
@@ -63,7 +63,7 @@ def test_sum(name: str, sign: int) -> None:
     holds()
 
 
-@settings(max_examples=examples(25), **DETERMINISTIC)
+@settings(max_examples=examples(13), **DETERMINISTIC)
 @given(st.data())
 def test_product(data: Any) -> None:
     shape_a, shape_b = data.draw(SHAPES)
@@ -89,7 +89,7 @@ MEANS: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
 
 @pytest.mark.parametrize(("name", "args", "axes"), MEANS, ids=str)
 def test_mean(name: str, args: dict[str, Any], axes: tuple[int, ...]) -> None:
-    @settings(max_examples=examples(12), **DETERMINISTIC)
+    @settings(max_examples=examples(6), **DETERMINISTIC)
     @given(st.data())
     def holds(data: Any) -> None:
         shape = (
@@ -154,7 +154,7 @@ EVERY = np.arange(LOW, HIGH + 1).astype(np.int8)
 def test_table(name: str) -> None:
     args, function = FUNCTIONS[name]
 
-    @settings(max_examples=examples(8), **DETERMINISTIC)
+    @settings(max_examples=examples(4), **DETERMINISTIC)
     @given(st.data())
     def holds(data: Any) -> None:
         source = Params(f32(data.draw(st.floats(2.0**-9, 2.0**-3))), data.draw(ZERO_POINTS))

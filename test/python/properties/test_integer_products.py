@@ -82,7 +82,7 @@ def static(numbers: NDArray[np.float32] | None, b: Builder) -> SSAValue | None:
     return None if numbers is None else b.constant(numbers)
 
 
-@settings(max_examples=examples(30), **DETERMINISTIC)
+@settings(max_examples=examples(15), **DETERMINISTIC)
 @given(st.data())
 def test_fully_connected(data: Any) -> None:
     rows, inputs, outputs = (data.draw(st.integers(1, high)) for high in (4, 70, 9))
@@ -102,7 +102,7 @@ FORMS = {"dense": (1, 0), "grouped": (2, 2), "depthwise": (4, 1), "depthwise by 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_convolution(form: str) -> None:
-    @settings(max_examples=examples(15), **DETERMINISTIC)
+    @settings(max_examples=examples(8), **DETERMINISTIC)
     @given(st.data())
     def holds(data: Any) -> None:
         groups, each = FORMS[form]
@@ -125,7 +125,7 @@ def test_convolution(form: str) -> None:
     holds()
 
 
-@settings(max_examples=examples(20), **DETERMINISTIC)
+@settings(max_examples=examples(10), **DETERMINISTIC)
 @given(st.data())
 def test_transposed_convolution(data: Any) -> None:
     groups, channels = data.draw(st.sampled_from([(1, 3), (2, 4)]))
@@ -149,7 +149,7 @@ def test_transposed_convolution(data: Any) -> None:
     check(b, clamped(b, value, bounds), result, expected)
 
 
-@settings(max_examples=examples(20), **DETERMINISTIC)
+@settings(max_examples=examples(10), **DETERMINISTIC)
 @given(st.data())
 def test_matrix_product(data: Any) -> None:
     batch, rows, inner, columns = (data.draw(st.integers(1, high)) for high in (3, 5, 40, 9))
@@ -162,7 +162,7 @@ def test_matrix_product(data: Any) -> None:
     check(b, value, result, integers.matrix_product(x, source, y, other, result))
 
 
-@settings(max_examples=examples(10), **DETERMINISTIC)
+@settings(max_examples=examples(5), **DETERMINISTIC)
 @given(st.integers(-150, -90), st.integers(-60, 0), st.integers(0, 2**32 - 1))
 def test_steps_below_what_fp32_holds_are_no_integers(exponent: int, weight_exponent: int, seed: int) -> None:
     """Where input · filter scale has no 24 bits in fp32, XNNPACK's factor would be wrong, and a bias without a step."""

@@ -95,7 +95,7 @@ def check(
         assert off.max() <= roundings * 2.0**-24, f"{off.max() * 2**24:.3g} roundings"
 
 
-@settings(max_examples=examples(30), **DETERMINISTIC)
+@settings(max_examples=examples(15), **DETERMINISTIC)
 @given(st.data())
 def test_filter_of_8_bits(data: Any) -> None:
     count, inputs, outputs = (data.draw(st.integers(1, high)) for high in (5, 70, 9))
@@ -125,7 +125,7 @@ def test_filter_of_8_bits(data: Any) -> None:
 
 @pytest.mark.parametrize("group", [32, 64])
 def test_filter_of_4_bits_by_group(group: int) -> None:
-    @settings(max_examples=examples(15), **DETERMINISTIC)
+    @settings(max_examples=examples(8), **DETERMINISTIC)
     @given(st.data())
     def holds(data: Any) -> None:
         count, groups, outputs = (data.draw(st.integers(1, high)) for high in (5, 4, 9))

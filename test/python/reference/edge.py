@@ -1,4 +1,4 @@
-"""Modules of one edge op, built from the arguments of a call."""
+"""Modules of an edge op or several, built from the arguments of calls."""
 
 from __future__ import annotations
 
@@ -27,14 +27,19 @@ class Const:
     tensor: torch.Tensor
 
 
+Arguments = tuple[str, dict[str, Any], Sequence[int] | None]
+"""The name of an op, its arguments, and the numbers of its results that are used, None for all."""
+
+
 @dataclass(frozen=True)
 class Call:
-    """A module that calls one edge op, and what to run it with."""
+    """A module that calls edge ops, and what to run it with."""
 
     module: ModuleOp
     ctx: XirContext
     inputs: tuple[torch.Tensor, ...]
     op: edge.EdgeOp
+    """The last one."""
 
 
 def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) -> Call:
@@ -43,6 +48,11 @@ def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) 
     Among `args`, tensors become the function's arguments and `Const`s constants. The function returns the op's results
     of the numbers `results`, all of them by default.
     """
+    return calls_of([(name, args, results)])
+
+
+def calls_of(wanted: Sequence[Arguments]) -> Call:
+    """A module around several calls, each with arguments of its own, which returns the results of all."""
     ctx = XirContext()
     block = Block()
     inputs: list[torch.Tensor] = []
@@ -61,11 +71,16 @@ def call(name: str, args: dict[str, Any], results: Sequence[int] | None = None) 
             return [operand(each) for each in value]
         return value
 
-    op = edge.OPS[name].build_from({key: operand(value) for key, value in args.items()})
-    returned: list[SSAValue] = [op.results[i] for i in (range(len(op.results)) if results is None else results)]
-    block.add_ops([op, ReturnOp(*returned)])
+    returned: list[SSAValue] = []
+    ops: list[edge.EdgeOp] = []
+    for name, args, results in wanted:
+        op = edge.OPS[name].build_from({key: operand(value) for key, value in args.items()})
+        returned += [op.results[i] for i in (range(len(op.results)) if results is None else results)]
+        block.add_op(op)
+        ops.append(op)
+    block.add_op(ReturnOp(*returned))
     types = ([arg.type for arg in block.args], [value.type for value in returned])
-    return Call(ModuleOp([FuncOp("forward", types, Region(block))]), ctx, tuple(inputs), op)
+    return Call(ModuleOp([FuncOp("forward", types, Region(block))]), ctx, tuple(inputs), ops[-1])
 
 
 def sampled(sample: calls.Call, float_type: Attribute = f32) -> dict[str, Any]:

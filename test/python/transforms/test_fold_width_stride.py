@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import torch
-from hypothesis import Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 from xdsl.dialects.builtin import ModuleOp
@@ -83,7 +84,7 @@ def convolved(image: Tensor, weights: Tensor, rows: Geometry, columns: Geometry)
     return (sums.permute(0, 2, 3, 1) * (0.5 * 0.25 / 64.0)).round().sub(2).clamp(-128, 127).to(torch.int8)
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=examples(40), **DETERMINISTIC)
 @given(rows=geometries(), columns=geometries(), channels=st.integers(1, 9))
 def test_merged_pixels_compute_the_same(rows: Geometry, columns: Geometry, channels: int) -> None:
     ctx = XirContext()

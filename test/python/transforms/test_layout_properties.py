@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import pytest
 import torch
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -208,15 +208,7 @@ def check(program: Program, pipeline: str) -> Program:
     return after
 
 
-DETERMINISTIC: dict[str, Any] = {
-    "derandomize": True,
-    "database": None,
-    "deadline": None,
-    "phases": (Phase.generate, Phase.shrink),
-}
-
-
-@settings(max_examples=150, **DETERMINISTIC)
+@settings(max_examples=examples(50), **DETERMINISTIC)
 @given(subgraphs())
 def test_propagate_layout_keeps_values_and_costs_no_more(program: Program) -> None:
     once = check(program, "propagate-layout")
@@ -227,7 +219,7 @@ def test_propagate_layout_keeps_values_and_costs_no_more(program: Program) -> No
 
 @pytest.mark.parametrize("pipeline", ["canonicalize", "fuse-conv-relu", "cse", f"{SUBGRAPH_PASSES},cleanup"])
 def test_the_passes_keep_values(pipeline: str) -> None:
-    @settings(max_examples=50, **DETERMINISTIC)
+    @settings(max_examples=examples(20), **DETERMINISTIC)
     @given(subgraphs())
     def keeps_values(program: Program) -> None:
         check(program, pipeline)

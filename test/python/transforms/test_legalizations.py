@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, Literal
 
 import pytest
 import torch
-from reference.edge import Call, Const, call, sampled
+from reference.dozens import check_together, dozens
+from reference.edge import Call, Const, call, calls_of, sampled
 from reference.runtimes import load_stock
 from xdsl.dialects.builtin import ModuleOp, f32, i32
 from xdsl.ir import Attribute
@@ -639,11 +641,18 @@ def check(built: Call, target: Target) -> bytes:
     return file
 
 
-@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
-def test_a_rule_computes_what_aten_computes(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
-    built = call(name, args, only)
-    file = check(built, "executorch")
-    assert_close(load_stock(file).forward(list(built.inputs)), expected_of(built))
+def name_of(each: Case) -> str:
+    return case_name(each[0])
+
+
+@pytest.mark.parametrize("cases", dozens(CASES, name_of))
+def test_a_rule_computes_what_aten_computes(cases: Sequence[Case]) -> None:
+    def holds(some: Sequence[Case]) -> None:
+        built = calls_of(some)
+        file = check(built, "executorch")
+        assert_close(load_stock(file).forward(list(built.inputs)), expected_of(built))
+
+    check_together(holds, cases, name_of)
 
 
 @pytest.mark.parametrize(("name", "args", "only"), XIR_CASES, ids=case_name)
@@ -671,9 +680,9 @@ def cast(value: Any, dtype: torch.dtype) -> Any:
             return value
 
 
-def run_everywhere(name: str, args: dict[str, Any], only: Sequence[int] | None) -> list[list[torch.Tensor]]:
-    """The results of a call that is delegated whole: by the reference, in xir's runtime, in stock ExecuTorch."""
-    built = call(name, args, only)
+def run_everywhere(cases: Sequence[Case]) -> list[list[torch.Tensor]]:
+    """The results of calls that are delegated whole: by the reference, in xir's runtime, in stock ExecuTorch."""
+    built = calls_of(cases)
     delegated = EdgeProgram(built.module, built.ctx).to_backend(XnnpackPartitioner())
     assert not remaining(delegated)
     file = delegated.to_executorch().buffer
@@ -698,26 +707,39 @@ def assert_close_in(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=case_name)
-@pytest.mark.parametrize(("name", "args", "only"), CASES, ids=case_name)
-def test_halves(name: str, args: dict[str, Any], only: Sequence[int] | None, dtype: torch.dtype) -> None:
-    half = {key: cast(value, dtype) for key, value in args.items()}
-    exact = expected_of(call(name, {key: cast(value, torch.float32) for key, value in half.items()}, only))
-    for results in run_everywhere(name, half, only):
-        assert_close_in(results, exact, dtype)
+@pytest.mark.parametrize("cases", dozens(CASES, name_of))
+def test_halves(cases: Sequence[Case], dtype: torch.dtype) -> None:
+    def arguments(some: Sequence[Case], *types: torch.dtype) -> list[Case]:
+        return [
+            (name, {key: reduce(cast, types, value) for key, value in args.items()}, only) for name, args, only in some
+        ]
+
+    def holds(some: Sequence[Case]) -> None:
+        exact = expected_of(calls_of(arguments(some, dtype, torch.float32)))
+        for results in run_everywhere(arguments(some, dtype)):
+            assert_close_in(results, exact, dtype)
+
+    check_together(holds, cases, name_of)
 
 
-@pytest.mark.parametrize(("name", "args", "only"), INTEGER_CASES, ids=case_name)
-def test_integers(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
-    expected = expected_of(call(name, args, only))
-    for results in run_everywhere(name, args, only):
-        torch.testing.assert_close(results, expected, rtol=0, atol=0)
+@pytest.mark.parametrize("cases", dozens(INTEGER_CASES, name_of))
+def test_integers(cases: Sequence[Case]) -> None:
+    def holds(some: Sequence[Case]) -> None:
+        expected = expected_of(calls_of(some))
+        for results in run_everywhere(some):
+            torch.testing.assert_close(results, expected, rtol=0, atol=0)
+
+    check_together(holds, cases, name_of)
 
 
-@pytest.mark.parametrize(("name", "args", "only"), MIXED_CASES, ids=case_name)
-def test_mixed_types(name: str, args: dict[str, Any], only: Sequence[int] | None) -> None:
-    expected = expected_of(call(name, args, only))
-    for results in run_everywhere(name, args, only):
-        torch.testing.assert_close(results, expected)
+@pytest.mark.parametrize("cases", dozens(MIXED_CASES, name_of))
+def test_mixed_types(cases: Sequence[Case]) -> None:
+    def holds(some: Sequence[Case]) -> None:
+        expected = expected_of(calls_of(some))
+        for results in run_everywhere(some):
+            torch.testing.assert_close(results, expected)
+
+    check_together(holds, cases, name_of)
 
 
 def test_a_rule_without_a_case_is_tried_with_its_samples() -> None:

@@ -8,8 +8,9 @@ from unittest import mock
 
 import pytest
 import torch
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from reference.cost import assert_linear
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -155,7 +156,7 @@ def run(each: Program) -> list[torch.Tensor]:
     return run_module(each.module, XirContext(), [torch.randn(4, generator=generator) for _ in range(2)])
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=examples(60), **DETERMINISTIC)
 @given(programs())
 def test_groups_are_fewest_and_values_stay(before: Program) -> None:
     after = Program(before.module.clone())
@@ -169,7 +170,7 @@ def test_groups_are_fewest_and_values_stay(before: Program) -> None:
         torch.testing.assert_close(got, want, rtol=0, atol=0)
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=examples(50), **DETERMINISTIC)
 @given(programs(most=9))
 def test_no_other_grouping_has_fewer(before: Program) -> None:
     with mock.patch.dict(RULES, ONLY_THESE, clear=True):

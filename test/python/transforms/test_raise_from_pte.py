@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from reference.cost import assert_linear
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp as AnyOp
@@ -41,7 +42,7 @@ def plan_of(values: list[pte.ValueOp], calls: list[pte.InstructionOp], inputs: l
 
 
 @given(st.lists(st.tuples(st.booleans(), PLACES), max_size=25))
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(300), **DETERMINISTIC)
 def test_a_tensor_holds_what_was_written_last_to_all_of_its_bytes(steps: list[tuple[bool, tuple[int, int]]]) -> None:
     made = [tensor(start, size) for _, (start, size) in steps]
     # With all bytes in use by a tensor nothing that is read first counts as state.

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from executorch.runtime import Runtime as StockRuntime
-from hypothesis import Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from torch import Tensor, nn
 
 import xir
@@ -71,7 +72,7 @@ def test_the_matrices_filter(outputs: int, taps: int) -> None:
     assert got == [sum(signal[i + k] * kernel[k] for k in range(taps)) for i in range(outputs)]
 
 
-@settings(max_examples=25, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=examples(10), **DETERMINISTIC)
 @given(
     form=st.sampled_from(FORMS),
     size=st.tuples(st.integers(3, 15), st.integers(3, 15)),
@@ -113,7 +114,7 @@ def tiled_axes(draw: st.DrawFn) -> tuple[int, Axis]:
     return outputs, Axis(draw(st.integers(least, least + 12)), taps, pad, pad, stride, dilation)
 
 
-@settings(max_examples=40, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink))
+@settings(max_examples=examples(15), **DETERMINISTIC)
 @given(vertical=tiled_axes(), horizontal=tiled_axes(), has_bias=st.booleans(), has_relu=st.booleans())
 def test_any_geometry_by_gemm(
     vertical: tuple[int, Axis], horizontal: tuple[int, Axis], has_bias: bool, has_relu: bool
