@@ -370,18 +370,21 @@ Status MethodInstance::RunCall(Instruction* instruction) {
   return RunKernel(std::get_if<KernelCall>(instruction));
 }
 
-Status MethodInstance::RunProfiled(Instruction* instruction, size_t index) {
-  XIR_RETURN_IF_ERROR(profiler_->BeginCall(index));
-  XIR_RETURN_IF_ERROR(RunCall(instruction));
-  profiler_->EndCall();
-  if (const auto* call = std::get_if<DelegateCall>(instruction)) {
-    return timed_delegates_[call->plan->delegate]->ReadOperatorTimes(profiler_->operator_times());
+Status MethodInstance::RunProfiled([[maybe_unused]] Instruction* instruction,
+                                   [[maybe_unused]] size_t index) {
+  if constexpr (kHasProfiler) {
+    XIR_RETURN_IF_ERROR(profiler_->BeginCall(index));
+    XIR_RETURN_IF_ERROR(RunCall(instruction));
+    profiler_->EndCall();
+    if (const auto* call = std::get_if<DelegateCall>(instruction)) {
+      return timed_delegates_[call->plan->delegate]->ReadOperatorTimes(profiler_->operator_times());
+    }
+    uint64_t written = 0;
+    for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
+      written += memory_[value].get<Tensor>()->nbytes();
+    }
+    profiler_->set_result_bytes(written);
   }
-  uint64_t written = 0;
-  for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
-    written += memory_[value].get<Tensor>()->nbytes();
-  }
-  profiler_->set_result_bytes(written);
   return {};
 }
 
@@ -393,21 +396,28 @@ Status MethodInstance::CreateProfiler() {
     XIR_ASSIGN_OR_RETURN(std::vector<DelegateOperator> each, delegate->Operators());
     operators.push_back(std::move(each));
   }
-  profiler_ = std::make_unique<Profiler>(program_->description, *plan_.method, operators);
+  if constexpr (kHasProfiler) {
+    profiler_ = std::make_unique<Profiler>(program_->description, *plan_.method, operators);
+  }
   return {};
 }
 
 Result<Profile> MethodInstance::ExecuteProfiled() {
-  return Guarded([&]() -> Result<Profile> {
-    XIR_RETURN_IF_ERROR(CheckIdle());
-    XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
-    XIR_RETURN_IF_ERROR(program_->CheckFiles());
-    XIR_RETURN_IF_ERROR(CreateProfiler());
-    const Restored<bool> profiling(&profiling_, true);
-    profiler_->Begin();
-    XIR_RETURN_IF_ERROR(Execute());
-    return profiler_->End();
-  });
+  if constexpr (!kHasProfiler) {
+    return Fail(Code::kUnsupported,
+                "this runtime was built without its profiler; build it with XIR_PROFILER=ON");
+  } else {
+    return Guarded([&]() -> Result<Profile> {
+      XIR_RETURN_IF_ERROR(CheckIdle());
+      XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
+      XIR_RETURN_IF_ERROR(program_->CheckFiles());
+      XIR_RETURN_IF_ERROR(CreateProfiler());
+      const Restored<bool> profiling(&profiling_, true);
+      profiler_->Begin();
+      XIR_RETURN_IF_ERROR(Execute());
+      return profiler_->End();
+    });
+  }
 }
 
 Status MethodInstance::CheckInputShape(size_t index, const Shape& shape) const {
