@@ -91,8 +91,9 @@ bench-attention: build ## Time and memory of causal attention over 1,024 and 4,0
 	$(BIN)/python -m bench.attention
 
 .PHONY: tables
-tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
-	$(BIN)/python -m bench.tables
+tables: build ## docs/performance.md: MODELS in each form and runtime that is here, kept as JSON in bench/results; QUICK=1 tries it in build/tables
+	$(BIN)/pip install --quiet --no-deps --no-compile -r requirements-tables.txt
+	$(BIN)/python -m bench.tables $(if $(QUICK),--quick) $(if $(MODELS),--models $(MODELS))
 
 ##@ Set up
 .PHONY: venv

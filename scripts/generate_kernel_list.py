@@ -1,6 +1,8 @@
 """Write the lists of kernels' names: ExecuTorch's from the installed wheel, and the runtime's from xir as built.
 
-python scripts/generate_kernel_list.py           rewrite dialects/edge/executorch_kernels.txt, xir/schema/portable_kernels.txt
+They are dialects/edge/executorch_kernels.txt and xir/schema/portable_kernels.txt.
+
+python scripts/generate_kernel_list.py           rewrite both
 python scripts/generate_kernel_list.py --check   exit 1 if one is not up to date
 """
 

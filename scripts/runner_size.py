@@ -1,12 +1,14 @@
 """Build a small native runner for a model, check its size, and print what each of its parts takes.
 
-The runner has the portable kernels that the given files call, no profiler, and no XNNPACK, which it loads; it is built
-for size, and stripped. Fails if it is larger than --limit, or if a kernel that was left out does not end in a diagnostic.
+The runner has the portable kernels that the given files call, no profiler, and no XNNPACK, which it loads; it is
+built for size, and stripped. Fails if it is larger than --limit, or if a program that calls another kernel does not end
+in a diagnostic.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +19,9 @@ from xir.emitter.needed_kernels import needed_kernels, runtime_kernels
 
 ROOT = Path(__file__).parent.parent
 BACKEND = ROOT / "backend_cpp"
+ENVIRONMENT = os.environ | {"VIRTUAL_ENV": sys.prefix}
+"""In which the runner finds XNNPACK."""
+
 LIMIT = 1_000_000
 """Bytes; what a runner for MobileNetV2 may have."""
 
@@ -60,9 +65,11 @@ def parts(folder: Path, runner: Path) -> Counter[str]:
 
 def failure(runner: Path, *arguments: str | Path) -> str:
     """What a run that has to fail says."""
-    run = subprocess.run([runner, *arguments], capture_output=True, text=True, check=False)
+    run = subprocess.run([runner, *arguments], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     if run.returncode != 1 or len(run.stderr.splitlines()) != 1:
-        sys.exit(f"error: {' '.join(map(str, arguments))} ended with {run.returncode}, not one diagnostic: {run.stderr}")
+        sys.exit(
+            f"error: {' '.join(map(str, arguments))} ended with {run.returncode}, not one diagnostic: {run.stderr}"
+        )
     return run.stderr
 
 
@@ -107,7 +114,7 @@ def main() -> int:
         return 0
     check_diagnostics(runner, kernels)
     for path in arguments.files:
-        subprocess.run([runner, "--model_path", path, "--iterations", "3"], check=True)
+        subprocess.run([runner, "--model_path", path, "--iterations", "3"], check=True, env=ENVIRONMENT)
     if size > arguments.limit:
         print(f"error: the runner is larger than {arguments.limit:,} bytes", file=sys.stderr)
         return 1

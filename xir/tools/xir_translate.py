@@ -1,4 +1,6 @@
-"""`xir-translate`: between `.pt2` files, MLIR text and `.pte` files, and the kernels that files need. Flags and errors follow `mlir-translate`.
+"""`xir-translate`: between `.pt2` files, MLIR text and `.pte` files, and the kernels that these need.
+
+Flags and errors follow `mlir-translate`.
 
 Nothing of the compiler is imported before the arguments are understood, and torch only for `--pt2-to-mlir`.
 """
@@ -160,11 +162,12 @@ def _needed_kernels(options: argparse.Namespace) -> None:
     from xir.emitter.needed_kernels import needed_kernels, runtime_kernels
 
     needed: set[str] = set()
-    for options.input in options.inputs or [STDIO]:
-        called = needed_kernels(_read_bytes(options.input))
+    for path in options.inputs or [STDIO]:
+        options.input = path  # which an error is of
+        called = needed_kernels(_read_bytes(path))
         for name in sorted(called - runtime_kernels()):
             sys.stderr.write(
-                f"{_shown(options.input)}: warning: '{name}' is no kernel of the runtime: "
+                f"{_shown(path)}: warning: '{name}' is no kernel of the runtime: "
                 "the application or a library has to provide it\n"
             )
         needed |= called & runtime_kernels()

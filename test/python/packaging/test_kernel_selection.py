@@ -1,4 +1,4 @@
-"""CMake's XIR_KERNELS and XIR_PROFILER: what a build has of the runtime. `make test-small` builds and runs all of it."""
+"""CMake's XIR_KERNELS and XIR_PROFILER: what a build has of the runtime. `make test-small` builds all of it."""
 
 from __future__ import annotations
 
