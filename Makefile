@@ -12,6 +12,8 @@ COUNT ?= 1000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Stamps live inside the environment: without it there is nothing that they could still be true of.
+TOOLS := $(VENV)/.tools
+MODELS_INSTALLED := $(VENV)/.models
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find backend_cpp -type f 2>/dev/null) $(wildcard xir/schema/*.fbs)
@@ -25,7 +27,8 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 ##@ Use
 .PHONY: demo
-demo: build ## Compile MODEL (mv2), run it natively, compare with torch eager
+demo: ## Compile MODEL (mv2), run it natively, compare with torch eager; installs only what that takes
+	@$(MAKE) --no-print-directory --jobs=2 $(BUILT) $(MODELS_INSTALLED)
 	$(BIN)/python scripts/demo.py --model_name $(MODEL)
 
 .PHONY: bench
@@ -88,23 +91,34 @@ bench-attention: build ## Time and memory of causal attention over 1,024 and 4,0
 	$(BIN)/python -m bench.attention
 
 .PHONY: tables
-tables: build ## docs/performance.md: MobileNetV2 and V3, portable, XNNPACK in fp32 and in int8
-	$(BIN)/python -m bench.tables
+tables: build ## docs/performance.md: MODELS in each form and runtime that is here, kept as JSON in bench/results; QUICK=1 tries it in build/tables
+	$(BIN)/pip install --quiet --no-deps --no-compile -r requirements-tables.txt
+	$(BIN)/python -m bench.tables $(if $(QUICK),--quick) $(if $(MODELS),--models $(MODELS))
 
 ##@ Set up
 .PHONY: venv
 venv: $(INSTALLED) ## Make .venv with every pinned package; installs or names missing system packages
 
 .PHONY: build
-build: $(BUILT) ## Install xir in editable form: console scripts, extension module, native runner
+build: $(INSTALLED) $(BUILT) ## Install xir in editable form: console scripts, extension module, native runner
 
-$(INSTALLED): requirements.txt requirements-no-deps.txt scripts/setup.sh
-	scripts/setup.sh $(VENV)
+$(TOOLS): scripts/setup.sh
+	scripts/setup.sh $(VENV) tools
 	touch $@
 
-$(BUILT): $(INSTALLED) $(NATIVE_SOURCES)
-	@echo 'Installing xir in $(VENV); compiling its C++ takes a minute or two the first time'
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.XIR_WERROR=ON --editable .
+# Torch is unpacked while the C++ compiles, but nothing is installed twice: a whole environment has the models' packages.
+$(MODELS_INSTALLED): requirements.txt requirements-no-deps.txt | $(TOOLS)
+	[ $(INSTALLED) -nt requirements.txt ] || scripts/setup.sh $(VENV) models
+	touch $@
+
+$(INSTALLED): requirements.txt requirements-no-deps.txt scripts/setup.sh | $(TOOLS)
+	scripts/setup.sh $(VENV)
+	touch $(MODELS_INSTALLED) $@
+
+$(BUILT): $(NATIVE_SOURCES) | $(TOOLS)
+	@echo 'Installing xir in $(VENV); compiling its C++ takes a minute the first time'
+	$(BIN)/pip install --quiet --no-compile --no-build-isolation --no-deps --config-settings=cmake.define.XIR_WERROR=ON \
+	    --config-settings=cmake.define.XIR_PRECOMPILE=ON --editable .
 	touch $@
 
 ##@ Test
@@ -183,6 +197,24 @@ fuzz-differential: build ## COUNT (1000) generated programs in xir's runtime and
 	cmake --build build/sanitize --target xir_fuzz_replay
 	PYTHONPATH=test/python $(BIN)/python -m differential --count $(or $(COUNT),1000)
 	PYTHONPATH=test/python $(BIN)/python -m differential --count $(or $(COUNT),1000) --kernels
+
+.PHONY: test-small
+test-small: build ## A runner for MobileNetV2 alone, built for size without profiler: at most 1.0 MB? What do its parts take?
+	$(BIN)/xir-aot --model_name mv2 --delegate --output_dir build/small/models
+	$(BIN)/python scripts/runner_size.py build/small/models/mv2_xnnpack_fp32.pte
+
+# Zig has no headers of Android; musl's C library leaves out as much of glibc's as bionic does.
+CROSS_TARGETS ?= aarch64-macos aarch64-linux-musl
+
+.PHONY: cross-check
+cross-check: venv ## Compile and link runner and libraries for CROSS_TARGETS (macOS, Linux with musl) with zig; runs nothing
+	$(BIN)/pip install --quiet --no-deps $$(grep '^ziglang' requirements-wheel.txt)
+	for target in $(CROSS_TARGETS); do \
+	    cmake --log-level=WARNING -S backend_cpp -B build/cross/$$target -G Ninja --toolchain cmake/zig.cmake \
+	        -DXIR_ZIG=$$($(BIN)/python -c 'import ziglang, pathlib; print(pathlib.Path(ziglang.__file__).parent / "zig")') \
+	        -DXIR_TARGET=$$target -DXIR_WERROR=ON -DCMAKE_BUILD_TYPE=MinSizeRel; \
+	    cmake --build build/cross/$$target; \
+	done
 
 SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
     -DXIR_BUILD_TESTS=ON

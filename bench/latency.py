@@ -31,6 +31,8 @@ runs is mostly noise, and long ones need no repetition.
 
 Tensors = Sequence[torch.Tensor]
 Execute = Callable[[Tensors], Tensors]
+Load = Callable[[Path, int], Execute]
+"""Loads a program on so many threads."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def load_stock(path: Path, threads: int) -> Execute:
     return lambda inputs, _program=program: method.execute(inputs)
 
 
-def start(runtime: str, load: Callable[[Path, int], Execute], path: Path, threads: int, inputs: Tensors) -> Peer:
+def start(runtime: str, load: Load, path: Path, threads: int, inputs: Tensors) -> Peer:
     """Load a program and run it until it is warm. What load and first run take is the median of several loads."""
     loads: list[float] = []
     firsts: list[float] = []
@@ -110,9 +112,14 @@ def compare(ours: Path, stock: Path, inputs: Tensors, threads: int, float_: Path
 
     Where a runtime's memory comes to lie depends on what was allocated before it, and is worth some two per cent.
     """
-    loaders = [("xir", load_xir, ours), ("ExecuTorch", load_stock, stock)]
+    loaders: list[tuple[str, Load, Path]] = [("xir", load_xir, ours), ("ExecuTorch", load_stock, stock)]
     if float_ is not None:
         loaders.append(("xir fp32", load_xir, float_))
+    return compare_all(loaders, inputs, threads)
+
+
+def compare_all(loaders: Sequence[tuple[str, Load, Path]], inputs: Tensors, threads: int) -> tuple[Latency, ...]:
+    """Measure programs in turn on `threads` threads, in half of the rounds with the last of them loaded first."""
     halves: list[dict[str, Peer]] = []
     for order in (loaders, loaders[::-1]):
         with step(f"Measuring on {threads} thread{'' if threads == 1 else 's'}, {order[0][0]} loaded first"):

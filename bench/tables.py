@@ -1,169 +1,196 @@
-"""Writes docs/performance.md: MobileNetV2 and V3 by portable kernels, XNNPACK in fp32 and in int8, beside stock.
+"""`make tables`: measure what runtimes this machine has, keep the numbers as JSON, and draw the page from them.
 
-One thread; the first iteration after loading, then the mean of RUNS after WARM_UPS, the runtimes in turn; inputs of the
-models' own shape and distribution. Stock ExecuTorch compiles and runs the same exported programs where it is installed.
+Latency and first run are taken in one process, the runtimes in turn, as in `make bench`; the memory of each program in
+a process of its own, as what its peak grows by from before the file is loaded to after the first run. Numbers go to
+bench/results/<processor>.json with the date and all versions; docs/performance.md and its plots are drawn from all such
+files (`--draw` measures nothing). A row that is measured again replaces the earlier one.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import statistics
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import re
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 
-import xir
-from bench import lowering, quantization
+from bench import quantization
 from bench.__main__ import processor
-from bench.latency import Execute, Tensors, load_stock, load_xir
+from bench.latency import Latency, compare_all
+from bench.models import named_model
+from bench.peers import FORMS, Inputs, Peer, installed_peers
+from bench.processes import in_copy_of_process
 from bench.progress import step
-from xir.models import MODELS, calibration_inputs, load_model
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-MODEL_NAMES = ("mv2", "mv3")
-WARM_UPS = 10
-RUNS = 50
-ROUND = 10
-"""Iterations that a runtime takes in its turn."""
-
-Lower = Callable[[ExportedProgram, Path], object]
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results"
+MODELS = ("mv2", "mv3", "resnet18", "vit")
+QUICK_MODELS = ("linear", "mul")
+FORMAT = 1
+"""Of the JSON; a reader refuses others."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One program in one runtime, in milliseconds."""
+    """One program in one runtime: times in milliseconds and seconds, sizes in bytes."""
 
     model: str
     form: str
     runtime: str
-    first: float
-    mean: float
+    threads: int
+    load_ms: float
+    first_ms: float
+    median_ms: float
+    minimum_ms: float
+    memory_bytes: int
+    file_bytes: int
+    compile_s: float
 
-
-def lower_xir_portable(exported: ExportedProgram, path: Path) -> None:
-    """Lower to portable kernels alone."""
-    path.write_bytes(xir.to_edge(exported).to_executorch().buffer)
-
-
-def lower_stock_portable(exported: ExportedProgram, path: Path) -> None:
-    """The same by stock ExecuTorch."""
-    from executorch.exir import to_edge
-
-    path.write_bytes(to_edge(exported).to_executorch().buffer)
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What a later measurement of the same replaces."""
+        return self.model, self.form, self.runtime, self.threads
 
 
 @dataclass(frozen=True)
-class Runtime:
-    """Who compiles and runs a program, and how."""
+class Results:
+    """What one machine's file has."""
 
-    name: str
-    lower_portable: Lower
-    lower_xnnpack: Lower
-    load: Callable[[Path, int], Execute]
-    quantize: quantization.Quantize
+    processor: str
+    cores: int
+    date: str
+    versions: dict[str, str]
+    rows: list[Row]
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        """The results of a file. ValueError if it is of another format."""
+        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if tree.pop("format", None) != FORMAT:
+            raise ValueError(f"{path} is not of format {FORMAT}; measure again with `make tables`")
+        return cls(**tree | {"rows": [Row(**row) for row in tree["rows"]]})
+
+    def write(self, path: Path) -> None:
+        """Write the file; earlier rows of the same processor that were not measured again stay."""
+        rows = {row.key: row for row in (Results.read(path).rows if path.exists() else [])}
+        rows |= {row.key: row for row in self.rows}
+        whole = dataclasses.replace(self, rows=[rows[key] for key in sorted(rows)])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"format": FORMAT} | dataclasses.asdict(whole), indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
-XIR = Runtime("xir", lower_xir_portable, lowering.lower_xir, load_xir, quantization.quantize_xir)
-STOCK = Runtime("ExecuTorch", lower_stock_portable, lowering.lower_stock, load_stock, quantization.quantize_stock)
+def slug(text: str) -> str:
+    """A processor's name, as a file's."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def runtimes() -> list[Runtime]:
-    """xir, and stock ExecuTorch where its compiler is installed."""
-    stock = importlib.util.find_spec("executorch") is not None and importlib.util.find_spec("executorch.exir")
-    return [XIR, STOCK] if stock else [XIR]
+def peak_bytes() -> int:
+    """The most memory that this process has had, in bytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
 
 
-def timed(execute: Execute, inputs: Tensors) -> float:
-    """The milliseconds of one iteration."""
+def memory_of(peer: Peer, path: Path, inputs: Inputs) -> int:
+    """How much a new process's peak grows by while it loads a program on one thread and runs it once."""
+
+    def measure() -> int:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew, proc(5)
+        before = peak_bytes()
+        peer.load(path, 1)(inputs)
+        return peak_bytes() - before
+
+    return in_copy_of_process(measure)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a program: OpenVINO's weights and ONNX's data lie beside it."""
+    return sum(each.stat().st_size for each in path.parent.glob(f"{path.stem}.*"))
+
+
+def compile_form(peer: Peer, model: torch.nn.Module, sample: Inputs, form: str, path: Path) -> float:
+    """Write a program; the seconds that it took from the exported program on."""
+    images = quantization.calibration_inputs(sample)
+    exported = peer.exported(model, sample, images, form)
     start = time.perf_counter()
-    execute(inputs)
-    return (time.perf_counter() - start) * 1e3
+    peer.compile(exported, form, path)
+    return time.perf_counter() - start
 
 
-def measure(programs: list[tuple[Runtime, Path]], inputs: Tensors, runs: int) -> list[tuple[float, float]]:
-    """For each program the first iteration, and the mean of those behind the warm-ups.
-
-    The runtimes take turns, ROUND iterations each, so that what else the machine does meets them alike.
-    """
-    loaded = [runtime.load(path, 1) for runtime, path in programs]
-    firsts = [timed(execute, inputs) for execute in loaded]
-    for execute in loaded:
-        for _ in range(WARM_UPS - 1):
-            timed(execute, inputs)
-    times: list[list[float]] = [[] for _ in loaded]
-    while len(times[-1]) < runs:
-        for execute, taken in zip(loaded, times, strict=True):
-            taken += [timed(execute, inputs) for _ in range(min(ROUND, runs - len(taken)))]
-    return list(zip(firsts, map(statistics.mean, times), strict=True))
-
-
-def programs_of(name: str, runtime: Runtime, folder: Path) -> dict[str, Path]:
-    """The files of every form of one model, by form."""
-    model, inputs = load_model(name)
-    exported = torch.export.export(model, inputs)
-    forms: list[tuple[str, Lower, ExportedProgram]] = [
-        ("portable", runtime.lower_portable, exported),
-        ("xnnpack fp32", runtime.lower_xnnpack, exported),
-        ("xnnpack q8", runtime.lower_xnnpack, runtime.quantize(model, inputs, calibration_inputs(name), "static")),
-    ]
-    paths: dict[str, Path] = {}
-    for form, lower, program in forms:
-        paths[form] = folder / f"{name}_{runtime.name}_{form.replace(' ', '_')}.pte"
-        with step(f"Lowering {name}, {form}, with {runtime.name}"):
-            lower(program, paths[form])
-    return paths
-
-
-def rows_of(name: str, folder: Path, runs: int) -> list[Row]:
-    """Every form of one model, in each runtime that is there."""
-    found = runtimes()
-    paths = [programs_of(name, runtime, folder) for runtime in found]
-    (image, *_) = calibration_inputs(name)
+def rows_of(name: str, form: str, peers: Sequence[Peer], threads: Sequence[int], folder: Path) -> list[Row]:
+    """One form of one model in each runtime that has it."""
+    label, model, sample = named_model(name)
+    if form not in ("portable", "fp32"):
+        quantization.gather_statistics(model, quantization.calibration_inputs(sample))
+    programs: list[tuple[Peer, Path, float]] = []
+    for peer in peers:
+        if form not in peer.forms:
+            continue
+        path = folder / f"{label}_{form}_{slug(peer.name)}{peer.suffix}"
+        with step(f"Compiling {label}, {form}, with {peer.name}"):
+            programs.append((peer, path, compile_form(peer, model, sample, form, path)))
+    memory = [memory_of(peer, path, sample) for peer, path, _ in programs]
     rows: list[Row] = []
-    for form in paths[0]:
-        with step(f"Measuring {name}, {form}"):
-            programs = [(runtime, files[form]) for runtime, files in zip(found, paths, strict=True)]
-            times = measure(programs, image, runs)
-        rows += [Row(name, form, runtime.name, *each) for runtime, each in zip(found, times, strict=True)]
+    for count in threads:
+        loaders = [(peer.name, peer.load, path) for peer, path, _ in programs]
+        measured: Sequence[Latency] = compare_all(loaders, sample, count)
+        for (peer, path, seconds), taken, peak in zip(programs, measured, memory, strict=True):
+            times = taken.load, taken.first, taken.median, taken.minimum
+            rows.append(Row(label, form, peer.name, count, *times, peak, size_of(path), seconds))
     return rows
 
 
-def page(rows: list[Row], runs: int) -> str:
-    """The page, as Markdown."""
-    lines = [
-        "# Performance",
-        "",
-        f"`make tables` writes this page. On {processor()}, one thread, random weights: milliseconds of the first",
-        f"iteration after loading, then the mean of {runs} after {WARM_UPS} warm-ups, the runtimes in turn. Absolute",
-        "times differ between machines and hours; what can be quoted is a ratio within one run.",
-        "",
-        "| model | form | runtime | first iteration | mean |",
-        "|:--|:--|:--|--:|--:|",
-    ]
-    lines += [
-        f"| {MODELS[row.model].summary} | {row.form} | {row.runtime} | {row.first:.2f} | {row.mean:.2f} |"
-        for row in sorted(rows, key=lambda row: (row.model, [each.form for each in rows].index(row.form)))
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
-    """Measure and write the page."""
+    """Measure, write, and draw."""
     parser = argparse.ArgumentParser(prog="python -m bench.tables", description=__doc__)
-    parser.add_argument("--model_name", nargs="+", default=list(MODEL_NAMES), help="models of the zoo")
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"iterations in the mean (default: {RUNS})")
-    parser.add_argument("--output", type=Path, default=PAGE, help="default: docs/performance.md")
+    parser.add_argument("--models", nargs="+", default=list(MODELS), help="of the zoo, or FILE.py:FACTORY")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=list(FORMS), help="default: all")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="default: 1 2")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{' and '.join(QUICK_MODELS)} alone: to see that it works"
+    )
+    parser.add_argument("--results", type=Path, help="the folder of JSON files (bench/results; quick: build/tables)")
+    parser.add_argument("--page", type=Path, help="default: docs/performance.md; quick: build/tables/performance.md")
+    parser.add_argument("--draw", action="store_true", help="only draw what was measured before")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [row for name in arguments.model_name for row in rows_of(name, Path(folder), arguments.runs)]
-    arguments.output.write_text(page(rows, arguments.runs), encoding="utf-8")
-    print(f"wrote {arguments.output}")
+    trial = ROOT / "build" / "tables"
+    arguments.results = arguments.results or (trial if arguments.quick else RESULTS)
+    arguments.page = arguments.page or (trial if arguments.quick else ROOT / "docs") / "performance.md"
+    if not arguments.draw:
+        peers = installed_peers()
+        rows: list[Row] = []
+        with tempfile.TemporaryDirectory() as folder:
+            for name in QUICK_MODELS if arguments.quick else arguments.models:
+                for form in arguments.forms:
+                    rows += rows_of(name, form, peers, arguments.threads, Path(folder))
+        versions = {"python": platform.python_version(), "torch": version("torch")}
+        versions |= {package: number for peer in peers for package, number in peer.versions().items()}
+        cores = len(os.sched_getaffinity(0))
+        today = datetime.date.today().isoformat()
+        path = arguments.results / f"{slug(processor())}.json"
+        Results(processor(), cores, today, versions, rows).write(path)
+        print(f"wrote {path}")
+    from bench.draw import draw_page
+
+    files = sorted(arguments.results.glob("*.json"))
+    if not files:
+        sys.exit(f"error: there are no results in {arguments.results}; measure some first")
+    for written in draw_page([Results.read(path) for path in files], arguments.page):
+        print(f"wrote {written}")
 
 
 if __name__ == "__main__":

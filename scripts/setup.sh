@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine to build and test xir: system packages, then a virtual environment with the pinned Python packages.
-# usage: scripts/setup.sh VENV_DIRECTORY
+# usage: scripts/setup.sh VENV_DIRECTORY         everything
+#        scripts/setup.sh VENV_DIRECTORY tools   a new environment with what compiles xir's C++
+#        scripts/setup.sh VENV_DIRECTORY models  what compiles and runs the zoo's models, into an environment of `tools`
 #        scripts/setup.sh --clang             Clang alone, which `make fuzz-loader` needs
 #        scripts/setup.sh --chromium          Chromium and its driver alone, which `make test-explore` needs
 set -euo pipefail
@@ -75,26 +77,63 @@ if [[ $venv == --chromium ]]; then
   exit
 fi
 
-python=$(find_python)
-read -ra missing <<< "$(missing_packages | xargs)"
-if [[ ${#missing[@]} -gt 0 ]]; then
-  install_system_packages "${missing[@]}"
+# The pins of requirements.txt of these packages, a line each.
+pins_of() {
+  local name
+  for name in "$@"; do
+    grep -iE "^${name}==" requirements.txt || { echo "error: requirements.txt has no pin of $name" >&2; exit 1; }
+  done
+}
+
+# Every package is pinned, those that others need as well, so that nothing is left for pip to find out. Python compiles
+# what it imports: compiling all of torch's files takes longer than to install them.
+install() {
+  local pip=("$venv/bin/python" -m pip --disable-pip-version-check install --no-deps --no-compile)
+  [[ -t 1 ]] || pip+=(--quiet)
+  "${pip[@]}" "$@"
+}
+
+install_tools() {
+  local missing pins
   python=$(find_python)
-fi
-if [[ -z $python ]]; then
-  echo 'error: xir needs Python 3.11 or newer; name one with PYTHON=/path/to/python' >&2
-  exit 1
-fi
+  read -ra missing <<< "$(missing_packages | xargs)"
+  if [[ ${#missing[@]} -gt 0 ]]; then
+    install_system_packages "${missing[@]}"
+    python=$(find_python)
+  fi
+  if [[ -z $python ]]; then
+    echo 'error: xir needs Python 3.11 or newer; name one with PYTHON=/path/to/python' >&2
+    exit 1
+  fi
+  say "Making $venv with $("$python" --version)"
+  "$python" -m venv "$venv"
+  mapfile -t pins < <(pins_of scikit-build-core pybind11 packaging pathspec)
+  install "${pins[@]}"
+}
 
-say "Making $venv with $("$python" --version)"
-"$python" -m venv "$venv"
-pip=("$venv/bin/python" -m pip --disable-pip-version-check install)
-[[ -t 1 ]] || pip+=(--quiet)
+install_models() {
+  local pins
+  say 'Installing torch and what else compiles models'
+  mapfile -t pins < <(pins_of torch torchvision)
+  install --retries 1 --extra-index-url "$torch_index" "${pins[@]}"
+  mapfile -t pins < <(pins_of xdsl numpy flatbuffers immutabledict ordered-set typing_extensions pillow \
+    filelock fsspec Jinja2 MarkupSafe mpmath networkx setuptools sympy)
+  install "${pins[@]}"
+  mapfile -t pins < <(grep -E '^executorch==' requirements-no-deps.txt)
+  install "${pins[@]}"
+}
 
-say 'Installing torch and torchvision (a few minutes the first time)'
-mapfile -t torch_pins < <(grep -E '^(torch|torchvision)==' requirements.txt)
-"${pip[@]}" --no-deps --retries 1 --extra-index-url "$torch_index" "${torch_pins[@]}"
-
-say 'Installing the other pinned packages'
-"${pip[@]}" -r requirements.txt
-"${pip[@]}" --no-deps -r requirements-no-deps.txt
+case ${2:-all} in
+  tools) install_tools ;;
+  models) install_models ;;
+  all)
+    [[ -e $venv/bin/python ]] || install_tools
+    say 'Installing the pinned packages (a few minutes the first time)'
+    install --extra-index-url "$torch_index" --retries 1 -r requirements.txt
+    install -r requirements-no-deps.txt
+    ;;
+  *)
+    echo "error: '$2' is none of tools, models, all" >&2
+    exit 1
+    ;;
+esac

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -242,22 +241,25 @@ Status WriteProfile(const Arguments& arguments, const std::vector<Profile>& prof
 
 // A line of /proc/self/status such as "VmHWM:     4200 kB", in megabytes.
 double StatusMegabytes(const std::string& name) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(name + ":", 0) == 0)
-      return std::strtod(line.c_str() + name.size() + 1, nullptr) * 1024 / 1e6;
-  }
-  return 0;
+  const auto bytes = ReadFile("/proc/self/status");
+  if (!bytes.ok()) return 0;
+  const std::string text(bytes.value().begin(), bytes.value().end());
+  const size_t line = text.find("\n" + name + ":");
+  if (line == std::string::npos) return 0;
+  return std::strtod(text.c_str() + line + name.size() + 2, nullptr) * 1024 / 1e6;
 }
 
 // What is resident is the process's own, or pages of files: libraries' code and the program.
 void PrintMemory(const Program& program, const MethodMetadata& metadata) {
-  std::printf(
-      "memory: %.1f MB packed weights, %.1f MB arenas; resident %.1f MB, %.1f MB of them its own, "
-      "at most %.1f MB\n",
-      static_cast<double>(program.packed_bytes()) / 1e6,
-      static_cast<double>(metadata.arena_bytes) / 1e6, StatusMegabytes("VmRSS"),
-      StatusMegabytes("RssAnon"), StatusMegabytes("VmHWM"));
+  std::printf("memory: %.1f MB packed weights, %.1f MB arenas",
+              static_cast<double>(program.packed_bytes()) / 1e6,
+              static_cast<double>(metadata.arena_bytes) / 1e6);
+  const double resident = StatusMegabytes("VmRSS");
+  if (resident > 0) {  // Linux tells
+    std::printf("; resident %.1f MB, %.1f MB of them its own, at most %.1f MB", resident,
+                StatusMegabytes("RssAnon"), StatusMegabytes("VmHWM"));
+  }
+  std::printf("\n");
 }
 
 void PrintPackedFile(const PackedFileState& state) {

@@ -234,6 +234,161 @@ XIR_TEST(kernels_that_run_their_own_method) {
 }
 
 // Options of a version that ended before what came later.
+XIR_TEST(c_interface_profiles_executions) {
+  xir_profile* profile = nullptr;
+  EXPECT(xir_profile_new(&profile) == XIR_OK && xir_profile_num_executions(profile) == 0);
+  {
+    Loaded small("stock_small");
+    EXPECT(xir_method_execute_profiled(small.method, nullptr) == XIR_INVALID_ARGUMENT);
+    EXPECT(xir_method_execute_profiled(small.method, profile) == XIR_INVALID_ARGUMENT);
+    EXPECT(LastError("input 0"));  // none was given
+    EXPECT(xir_profile_num_executions(profile) == 0);
+    runner::Array image = ReadGoldenArray("stock_small.input_0.npy");
+    EXPECT(small.SetInput(&image) == XIR_OK);
+    EXPECT(xir_method_execute_profiled(small.method, profile) == XIR_OK);
+    EXPECT(small.SetInput(&image) == XIR_OK);
+    EXPECT(xir_method_execute_profiled(small.method, profile) == XIR_OK);
+  }
+  // It outlives its method.
+  EXPECT(xir_profile_num_executions(profile) == 2);
+  double microseconds = 0;
+  size_t num_events = 0;
+  EXPECT(xir_profile_execution(profile, 1, &microseconds, &num_events) == XIR_OK);
+  EXPECT(microseconds > 0 && num_events > 2);
+  EXPECT(xir_profile_execution(profile, 1, nullptr, nullptr) == XIR_OK);
+  double sum = 0;
+  bool called_mean = false;
+  for (size_t i = 0; i < num_events; ++i) {
+    xir_event event;
+    EXPECT(xir_profile_event(profile, 1, i, &event) == XIR_OK);
+    if (event.kind != XIR_EVENT_OPERATOR) sum += event.duration;
+    EXPECT((event.kind == XIR_EVENT_KERNEL) == (event.delegate == XIR_NO_INDEX));
+    if (std::string_view(event.name) == "aten::mean.out") called_mean = event.result_bytes == 64;
+    xir_origin origin;
+    EXPECT(xir_profile_origin(profile, 1, i, event.num_origins, &origin) == XIR_INVALID_ARGUMENT);
+  }
+  EXPECT(called_mean && sum > 0 && sum <= microseconds);
+  for (const xir_profile_format format :
+       {XIR_PROFILE_TABLE, XIR_PROFILE_TRACE, XIR_PROFILE_ETDUMP}) {
+    const char* bytes = nullptr;
+    size_t length = 0;
+    EXPECT(xir_profile_render(profile, format, &bytes, &length) == XIR_OK && length > 100);
+    EXPECT(std::string_view(bytes, length).find("aten::mean.out") != std::string_view::npos);
+  }
+  xir_profile_free(profile);
+}
+
+XIR_TEST(c_interface_tells_where_events_come_from) {
+  Loaded debug("xir_debug_info");
+  xir_profile* profile = nullptr;
+  EXPECT(xir_profile_new(&profile) == XIR_OK);
+  xir_value_info info;
+  EXPECT(xir_program_input(debug.program, "forward", 0, &info) == XIR_OK);
+  std::vector<float> zeros(info.nbytes / sizeof(float));
+  EXPECT(xir_method_set_input(debug.method, 0, zeros.data(), info.nbytes, info.sizes, info.rank) ==
+         XIR_OK);
+  EXPECT(xir_method_execute_profiled(debug.method, profile) == XIR_OK);
+  size_t num_events = 0, told = 0;
+  EXPECT(xir_profile_execution(profile, 0, nullptr, &num_events) == XIR_OK);
+  for (size_t i = 0; i < num_events; ++i) {
+    xir_event event;
+    EXPECT(xir_profile_event(profile, 0, i, &event) == XIR_OK);
+    for (size_t k = 0; k < event.num_origins; ++k) {
+      xir_origin origin;
+      EXPECT(xir_profile_origin(profile, 0, i, k, &origin) == XIR_OK);
+      told +=
+          origin.line > 0 && std::string_view(origin.file).find(".py") != std::string_view::npos;
+    }
+  }
+  EXPECT(told > 0);
+  xir_profile_free(profile);
+}
+
+XIR_TEST(c_interface_has_profiles_of_one_method) {
+  const Blob file = WithSecondMethod(ReadGolden("stock_small"));
+  const xir_source source = xir_source_copied(file.data(), file.size());
+  xir_options options = XIR_OPTIONS_INIT;
+  const std::vector<std::string> paths = PythonLibraryPaths();
+  std::vector<const char*> pointers;
+  for (const std::string& each : paths) pointers.push_back(each.c_str());
+  options.xnnpack_paths = pointers.data();
+  options.num_xnnpack_paths = pointers.size();
+  xir_program* program = nullptr;
+  xir_profile* profile = nullptr;
+  EXPECT(xir_program_load(&source, &options, &program) == XIR_OK);
+  EXPECT(xir_profile_new(&profile) == XIR_OK);
+  runner::Array image = ReadGoldenArray("stock_small.input_0.npy");
+  for (const char* name : {"forward", "second"}) {
+    xir_method* method = nullptr;
+    EXPECT(xir_method_load(program, name, &method) == XIR_OK);
+    EXPECT(xir_method_set_input(method, 0, image.data.data(), image.data.size(),
+                                image.shape.dims.data(), image.shape.rank) == XIR_OK);
+    const bool first = std::string_view(name) == "forward";
+    EXPECT(xir_method_execute_profiled(method, profile) == (first ? XIR_OK : XIR_INVALID_ARGUMENT));
+    xir_method_free(method);
+  }
+  EXPECT(LastError("the profile is of method 'forward', not of 'second'"));
+  EXPECT(xir_profile_num_executions(profile) == 1);
+  xir_profile_free(profile);
+  xir_program_free(program);
+}
+
+XIR_TEST(c_interface_refuses_misused_profiles_and_kernels) {
+  xir_event event;
+  xir_origin origin;
+  size_t length = 0;
+  const char* bytes = nullptr;
+  EXPECT(xir_profile_new(nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_method_execute_profiled(nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("method is null"));
+  EXPECT(xir_profile_num_executions(nullptr) == 0);
+  EXPECT(xir_profile_execution(nullptr, 0, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_event(nullptr, 0, 0, &event) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_origin(nullptr, 0, 0, 0, &origin) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_render(nullptr, XIR_PROFILE_TABLE, &bytes, &length) == XIR_INVALID_ARGUMENT);
+  xir_profile_free(nullptr);
+  xir_profile* profile = nullptr;
+  EXPECT(xir_profile_new(&profile) == XIR_OK);
+  EXPECT(xir_profile_execution(profile, 0, nullptr, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("execution 0 of 0 does not exist"));
+  EXPECT(xir_profile_event(profile, 0, 0, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_render(profile, XIR_PROFILE_TABLE, nullptr, &length) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_render(profile, XIR_PROFILE_TABLE, &bytes, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_profile_render(profile, static_cast<xir_profile_format>(9), &bytes, &length) ==
+         XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("no format 9"));
+  EXPECT(xir_profile_render(profile, XIR_PROFILE_TABLE, &bytes, &length) == XIR_OK && length == 0);
+  xir_profile_free(profile);
+
+  xir_kernels* kernels = nullptr;
+  EXPECT(xir_kernels_create(nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_kernels_load_library(nullptr, XIR_TEST_KERNEL_LIBRARY) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_kernels_count(nullptr) == 0 && xir_kernels_name(nullptr, 0) == nullptr);
+  EXPECT(xir_kernels_create(&kernels) == XIR_OK && xir_kernels_count(kernels) == 0);
+  EXPECT(xir_kernels_load_library(kernels, nullptr) == XIR_INVALID_ARGUMENT);
+  EXPECT(xir_kernels_load_library(kernels, "/none.so") == XIR_NOT_FOUND);
+  EXPECT(LastError("library '/none.so': cannot load it"));
+  EXPECT(xir_kernels_load_library(kernels, XIR_TEST_OTHER_KERNEL_LIBRARY) == XIR_UNSUPPORTED);
+  EXPECT(xir_kernels_count(kernels) == 0);
+  EXPECT(xir_kernels_load_library(kernels, XIR_TEST_KERNEL_LIBRARY) == XIR_OK);
+  const size_t count = xir_kernels_count(kernels);
+  EXPECT(count > 0 && xir_kernels_name(kernels, count - 1) != nullptr);
+  EXPECT(xir_kernels_name(kernels, count) == nullptr);
+  EXPECT(xir_kernels_load_library(kernels, XIR_TEST_KERNEL_LIBRARY) == XIR_INVALID_ARGUMENT);
+  EXPECT(LastError("there are two kernels for"));
+  EXPECT(xir_kernels_count(kernels) == count);
+  // What the handle's program needs of them outlives it.
+  xir_options options = XIR_OPTIONS_INIT;
+  options.kernels = kernels;
+  xir_program* program = nullptr;
+  EXPECT(LoadGolden("stock_portable", &options, &program) == XIR_OK);
+  xir_kernels_free(kernels);
+  xir_method* method = nullptr;
+  EXPECT(xir_method_load(program, "forward", &method) == XIR_OK);
+  xir_method_free(method);
+  xir_program_free(program);
+}
+
 XIR_TEST(c_interface_takes_shorter_options) {
   xir_options options = XIR_OPTIONS_INIT;
   options.size = offsetof(xir_options, max_memory);

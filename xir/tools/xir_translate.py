@@ -1,4 +1,6 @@
-"""`xir-translate`: between `.pt2` files, MLIR text and `.pte` files. Flags and errors follow `mlir-translate`.
+"""`xir-translate`: between `.pt2` files, MLIR text and `.pte` files, and the kernels that these need.
+
+Flags and errors follow `mlir-translate`.
 
 Nothing of the compiler is imported before the arguments are understood, and torch only for `--pt2-to-mlir`.
 """
@@ -41,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from xir.ir.diagnostics import DiagnosticError
 
     try:
+        if len(options.inputs) > 1 and options.translation != "needed-kernels":
+            raise UsageError(f"--{options.translation} takes one file, not {len(options.inputs)}")
+        options.input = options.inputs[0] if options.inputs else STDIO
         _TRANSLATIONS[options.translation](options)
     except UsageError as error:
         return _fail(f"xir-translate: error: {error}")
@@ -72,10 +77,13 @@ def _shown(path: str) -> str:
 def _argument_parser() -> argparse.ArgumentParser:
     parser = ArgumentParser(
         prog="xir-translate",
-        description="Translate between PyTorch's .pt2 files, MLIR text, and ExecuTorch's .pte files.",
+        description="Translate between PyTorch's .pt2 files, MLIR text, and ExecuTorch's .pte files. --needed-kernels "
+        "takes several.",
         allow_abbrev=False,
     )
-    parser.add_argument("input", nargs="?", default=STDIO, help="the file to read; - is standard input (default)")
+    parser.add_argument(
+        "inputs", nargs="*", metavar="input", help="the file to read; - is standard input (default)"
+    )  # fmt: skip
     parser.add_argument(
         "-o", dest="output", default=STDIO, metavar="FILE", help="the file to write; - is standard output"
     )
@@ -84,6 +92,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         ("pt2-to-mlir", "import a program from torch.export.save into the edge dialect (needs torch)"),
         ("mlir-to-pte", "write a module with a pte.program as a .pte file"),
         ("pte-to-mlir", "read a .pte file, from xir or ExecuTorch, into the pte and xnnpack dialects"),
+        ("needed-kernels", "print the portable kernels that .pte files call, as CMake's XIR_KERNELS takes them"),
     ):
         direction.add_argument(f"--{flag}", dest="translation", action="store_const", const=flag, help=text)
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
@@ -149,10 +158,28 @@ def _pte_to_mlir(options: argparse.Namespace) -> None:
     _write_text(read(_read_bytes(options.input), ctx), ctx, options)
 
 
+def _needed_kernels(options: argparse.Namespace) -> None:
+    from xir.emitter.needed_kernels import needed_kernels, runtime_kernels
+
+    needed: set[str] = set()
+    for path in options.inputs or [STDIO]:
+        options.input = path  # which an error is of
+        called = needed_kernels(_read_bytes(path))
+        for name in sorted(called - runtime_kernels()):
+            sys.stderr.write(
+                f"{_shown(path)}: warning: '{name}' is no kernel of the runtime: "
+                "the application or a library has to provide it\n"
+            )
+        needed |= called & runtime_kernels()
+    with _output(options.output) as stream:
+        stream.write(f"{';'.join(sorted(needed))}\n".encode())
+
+
 _TRANSLATIONS: dict[str, Callable[[argparse.Namespace], None]] = {
     "pt2-to-mlir": _pt2_to_mlir,
     "mlir-to-pte": _mlir_to_pte,
     "pte-to-mlir": _pte_to_mlir,
+    "needed-kernels": _needed_kernels,
 }
 
 

@@ -2,10 +2,13 @@
 // through them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -63,12 +66,43 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error, Release> error_;
 };
 
+// A piece of a message: a text, a character, or a number. Not a stream: each of the runtime's
+// hundreds of failures would bring the stream's code along.
+class MessagePart {
+ public:
+  MessagePart(std::string_view text) : kind_(kText), text_(text) {}
+  MessagePart(const std::string& text) : kind_(kText), text_(text) {}
+  MessagePart(const char* text) : kind_(kText), text_(text == nullptr ? "" : text) {}
+  MessagePart(char character) : kind_(kCharacter), integer_(static_cast<uint8_t>(character)) {}
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
+  MessagePart(T number) {
+    if constexpr (std::is_floating_point_v<T>) {
+      kind_ = kReal;
+      real_ = static_cast<double>(number);
+    } else {
+      kind_ = std::is_signed_v<T> ? kSigned : kUnsigned;
+      integer_ = static_cast<uint64_t>(number);
+    }
+  }
+
+  // Numbers are decimal, floats as %g.
+  void AppendTo(std::string* message) const;
+
+ private:
+  enum Kind { kText, kCharacter, kSigned, kUnsigned, kReal } kind_;
+  union {
+    std::string_view text_;
+    uint64_t integer_;
+    double real_;
+  };
+};
+
+std::string JoinParts(std::initializer_list<MessagePart> parts);
+
 // Builds a failure from the pieces of its message.
 template <typename... Parts>
 Status Fail(Code code, const Parts&... parts) {
-  std::ostringstream message;
-  (message << ... << parts);
-  return Status(code, message.str());
+  return Status(code, JoinParts({MessagePart(parts)...}));
 }
 
 template <typename T>

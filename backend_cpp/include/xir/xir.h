@@ -16,6 +16,9 @@
  * Functions whose name ends in _free take NULL. A handle outlives what was made from it: a program
  * may be freed before its methods.
  *
+ * A null handle, and an index beyond the last, fail with XIR_INVALID_ARGUMENT. A handle that was
+ * freed cannot be told from one that was not: using it is undefined.
+ *
  * Threads: a program may be used by several threads at once; a method by one at a time, but for
  * xir_method_cancel. Error messages are each thread's own.
  *
@@ -34,7 +37,7 @@
 extern "C" {
 #endif
 
-#define XIR_API_VERSION 3
+#define XIR_API_VERSION 4
 #define XIR_MAX_RANK 16
 
 /* The XIR_API_VERSION that the library has. */
@@ -285,6 +288,75 @@ XIR_API xir_code xir_method_output(const xir_method* method, size_t index, xir_t
 XIR_API xir_code xir_method_output_int(const xir_method* method, size_t index, int64_t* value);
 XIR_API xir_code xir_method_output_double(const xir_method* method, size_t index, double* value);
 
+/* ---- Profiles ------------------------------------------------------------------------------- */
+
+/* Where executions of one method spent their time. Belongs to one thread at a time. It stays when
+ * the method is freed. */
+typedef struct xir_profile xir_profile;
+
+/* An empty one. Since version 4, as all of this section. */
+XIR_API xir_code xir_profile_new(xir_profile** profile);
+XIR_API void xir_profile_free(xir_profile* profile);
+
+/* As xir_method_execute, and adds the execution to `profile`. The first one of a method creates
+ * XNNPACK runtimes of its own, and so is as slow as a first execution. XIR_INVALID_ARGUMENT if the
+ * profile is of another method; XIR_UNSUPPORTED if the library was built without its profiler. */
+XIR_API xir_code xir_method_execute_profiled(xir_method* method, xir_profile* profile);
+
+XIR_API size_t xir_profile_num_executions(const xir_profile* profile);
+/* What an execution took by the wall clock, in microseconds, and how many events it has. Either may
+ * be NULL. */
+XIR_API xir_code xir_profile_execution(const xir_profile* profile, size_t execution,
+                                       double* microseconds, size_t* num_events);
+
+typedef enum xir_event_kind {
+  XIR_EVENT_KERNEL = 0,   /* a kernel was called */
+  XIR_EVENT_DELEGATE = 1, /* a delegate was called; its operators follow, within its time */
+  XIR_EVENT_OPERATOR = 2  /* XNNPACK ran an operator of a delegate */
+} xir_event_kind;
+
+#define XIR_NO_INDEX SIZE_MAX
+
+typedef struct xir_event {
+  xir_event_kind kind;
+  const char* name;        /* the kernel's or XNNPACK's; "delegate 0" for a call of one */
+  const char* microkernel; /* what kind an operator runs, where XNNPACK tells: "GEMM"; else "" */
+  size_t instruction;      /* of the method's chain */
+  size_t delegate;         /* that is called, or that the operator is part of; or XIR_NO_INDEX */
+  size_t node;             /* of the delegate's graph, where it is known; or XIR_NO_INDEX */
+  double start;            /* microseconds from the beginning of the execution */
+  double duration;         /* microseconds. XNNPACK counts whole ones, rounded down */
+  uint64_t result_bytes;   /* that it writes; an operator at the graph's largest shapes */
+  uint64_t constant_bytes; /* of weights that it reads, as the file has them */
+  size_t num_origins;      /* places in the model that it comes from; several where ops are fused */
+} xir_event;
+
+/* A place in the model's source, as the compiler wrote it into the file; "" and 0 are unknown. */
+typedef struct xir_origin {
+  const char* file;
+  uint32_t line;      /* counted from 1 */
+  const char* module; /* path of the module instance: "features.0.1" */
+  const char* op;     /* ATen operator: "aten::conv2d" */
+  const char* name;   /* of the node in the exported graph */
+} xir_origin;
+
+/* Texts are valid until an execution is added to the profile, or it is freed. */
+XIR_API xir_code xir_profile_event(const xir_profile* profile, size_t execution, size_t index,
+                                   xir_event* event);
+XIR_API xir_code xir_profile_origin(const xir_profile* profile, size_t execution, size_t event,
+                                    size_t index, xir_origin* origin);
+
+typedef enum xir_profile_format {
+  XIR_PROFILE_TABLE = 0, /* text for people: means over the executions, by operator and module */
+  XIR_PROFILE_TRACE = 1, /* Chrome's JSON, which ui.perfetto.dev opens */
+  XIR_PROFILE_ETDUMP = 2 /* an ETDump, which ExecuTorch's Inspector reads */
+} xir_profile_format;
+
+/* All executions in a format: `length` bytes, followed by a zero, valid until the next call with
+ * this profile. */
+XIR_API xir_code xir_profile_render(xir_profile* profile, xir_profile_format format,
+                                    const char** bytes, size_t* length);
+
 /* ---- State ---------------------------------------------------------------------------------- */
 
 /* What mutable buffers hold, which a program keeps from one execution to the next. */
@@ -360,8 +432,13 @@ XIR_API void xir_kernels_free(xir_kernels* kernels);
 XIR_API xir_code xir_kernels_add(xir_kernels* kernels, const char* name,
                                  const xir_parameter* parameters, size_t num_parameters,
                                  xir_kernel kernel, void* context);
-/* Those of a shared library, and its backends (xir/kernel_library.h). */
+/* Those of a shared library, and its backends (xir/kernel_library.h). If it fails, nothing of the
+ * library is added. */
 XIR_API xir_code xir_kernels_load_library(xir_kernels* kernels, const char* path);
+/* How many kernels there are, and the name of one, in alphabetical order; NULL beyond the last.
+ * Valid until a kernel is added. Since version 4. */
+XIR_API size_t xir_kernels_count(const xir_kernels* kernels);
+XIR_API const char* xir_kernels_name(const xir_kernels* kernels, size_t index);
 
 /* An argument, by its place. A call fails where it is of another kind. An absent tensor has rank 0
  * and no data. */

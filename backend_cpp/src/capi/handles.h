@@ -22,6 +22,11 @@ struct xir_state {
 };
 struct xir_kernels {
   std::shared_ptr<xir::KernelRegistry> registry;
+  std::vector<std::string> names;  // the registry's
+};
+struct xir_profile {
+  std::vector<xir::Profile> executions;
+  std::string rendered;
 };
 struct xir_thread_pool {
   std::shared_ptr<xir::ThreadPool> pool;

@@ -76,12 +76,18 @@ xir_code WrongKind(size_t index, std::string_view wanted) {
   return Report(Fail(Code::kInvalidArgument, "argument ", index, " is not ", wanted));
 }
 
+// What adding to the registry came to; the handle's names are the registry's afterwards.
+xir_code Added(xir_kernels* kernels, const Status& status) {
+  kernels->names = kernels->registry->names();
+  return Report(status);
+}
+
 }  // namespace
 
 xir_code xir_kernels_create(xir_kernels** kernels) {
   return Reported([&]() -> xir_code {
     XIR_REQUIRE(kernels);
-    *kernels = new xir_kernels{std::make_shared<xir::KernelRegistry>()};
+    *kernels = new xir_kernels{std::make_shared<xir::KernelRegistry>(), {}};
     return XIR_OK;
   });
 }
@@ -112,7 +118,7 @@ xir_code xir_kernels_add(xir_kernels* kernels, const char* name, const xir_param
       if (call.message.empty()) call.message = "the kernel failed";
       return Status(CodeOf(code), std::move(call.message));
     };
-    return Report(kernels->registry->Add(name, std::move(registered)));
+    return Added(kernels, kernels->registry->Add(name, std::move(registered)));
   });
 }
 
@@ -120,8 +126,16 @@ xir_code xir_kernels_load_library(xir_kernels* kernels, const char* path) {
   return Reported([&]() -> xir_code {
     XIR_REQUIRE(kernels);
     XIR_REQUIRE(path);
-    return Report(kernels->registry->LoadLibrary(path));
+    return Added(kernels, kernels->registry->LoadLibrary(path));
   });
+}
+
+size_t xir_kernels_count(const xir_kernels* kernels) {
+  return kernels == nullptr ? 0 : kernels->names.size();
+}
+
+const char* xir_kernels_name(const xir_kernels* kernels, size_t index) {
+  return index < xir_kernels_count(kernels) ? kernels->names[index].c_str() : nullptr;
 }
 
 xir_code xir_call_tensor(const xir_call* call, size_t index, xir_tensor* tensor) {

@@ -13,6 +13,7 @@
 #include "core/failing_allocations.h"
 #include "core/guard.h"
 #include "core/round_up.h"
+#include "platform/platform.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -102,8 +103,12 @@ FileStamp StampOf(const struct stat& info, uint64_t offset, uint64_t size) {
   const auto nanoseconds = [](const timespec& time) {
     return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   };
-  return {
-      info.st_dev, info.st_ino, offset, size, nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+  return {static_cast<uint64_t>(info.st_dev),
+          info.st_ino,
+          offset,
+          size,
+          nanoseconds(platform::ModifiedAt(info)),
+          nanoseconds(platform::ChangedAt(info))};
 }
 
 bool operator==(const FileStamp& a, const FileStamp& b) {
@@ -159,7 +164,7 @@ void PreferLargePages(uint8_t* memory, size_t size) {
   const uintptr_t first = RoundUp(begin, kLargePage);
   const uintptr_t end = (begin + size) / kLargePage * kLargePage;
   // Only advice: the system may ignore it.
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  if (first < end) platform::AdviseLargePages(reinterpret_cast<void*>(first), end - first);
 }
 
 bool MayOverread(const void* data, size_t nbytes) {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "core/read_text.h"
 
 namespace xir {
 namespace {
@@ -21,17 +20,16 @@ uint64_t PhysicalMemory() {
 }
 
 std::vector<std::string> Split(const std::string& text, char separator) {
-  std::istringstream stream(text);
   std::vector<std::string> parts;
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(std::move(part));
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
   return parts;
 }
 
-std::vector<std::string> ReadLines(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  return Split(text, '\n');
-}
+std::vector<std::string> ReadLines(const std::string& path) { return Split(ReadText(path), '\n'); }
 
 bool HasItem(const std::string& list, std::string_view item) {
   const std::vector<std::string> items = Split(list, ',');

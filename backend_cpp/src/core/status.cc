@@ -1,6 +1,8 @@
 #include "xir/status.h"
 
+#include <charconv>
 #include <cstdint>
+#include <cstdio>
 
 namespace xir {
 namespace {
@@ -54,6 +56,36 @@ std::string OneLine(std::string text) {
     }
   }
   return line;
+}
+
+void MessagePart::AppendTo(std::string* message) const {
+  char digits[32];
+  std::to_chars_result written{digits, std::errc()};
+  switch (kind_) {
+    case kText:
+      message->append(text_);
+      return;
+    case kCharacter:
+      message->push_back(static_cast<char>(integer_));
+      return;
+    case kSigned:
+      written = std::to_chars(digits, digits + sizeof(digits), static_cast<int64_t>(integer_));
+      break;
+    case kUnsigned:
+      written = std::to_chars(digits, digits + sizeof(digits), integer_);
+      break;
+    case kReal:
+      // Floats of to_chars are missing from older standard libraries.
+      written.ptr += std::snprintf(digits, sizeof(digits), "%g", real_);
+      break;
+  }
+  message->append(digits, written.ptr);
+}
+
+std::string JoinParts(std::initializer_list<MessagePart> parts) {
+  std::string message;
+  for (const MessagePart& part : parts) part.AppendTo(&message);
+  return message;
 }
 
 Status Status::OutOfMemory() noexcept {

@@ -365,6 +365,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable AttentionKernels() { return TableOf(kRows); }
+KernelTable AttentionKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

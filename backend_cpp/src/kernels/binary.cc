@@ -420,6 +420,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable BinaryKernels() { return TableOf(kRows); }
+KernelTable BinaryKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

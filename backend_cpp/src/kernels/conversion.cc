@@ -57,6 +57,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ConversionKernels() { return TableOf(kRows); }
+KernelTable ConversionKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -370,6 +370,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ConvolutionKernels() { return TableOf(kRows); }
+KernelTable ConvolutionKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

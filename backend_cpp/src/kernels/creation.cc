@@ -101,6 +101,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable CreationKernels() { return TableOf(kRows); }
+KernelTable CreationKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

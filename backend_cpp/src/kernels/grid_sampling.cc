@@ -157,6 +157,6 @@ constexpr TypedKernel kRows[] = {MakeKernel<GridSampler2d>("aten::grid_sampler_2
 
 }  // namespace
 
-KernelTable GridSamplingKernels() { return TableOf(kRows); }
+KernelTable GridSamplingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

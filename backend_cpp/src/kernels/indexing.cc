@@ -559,6 +559,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable IndexingKernels() { return TableOf(kRows); }
+KernelTable IndexingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

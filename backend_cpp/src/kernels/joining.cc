@@ -124,6 +124,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable JoiningKernels() { return TableOf(kRows); }
+KernelTable JoiningKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -16,11 +16,9 @@ std::string Describe(const KernelAbi& abi) {
   const char* library = abi.cxx_library == 1   ? "libstdc++"
                         : abi.cxx_library == 2 ? "libc++"
                                                : "another C++ library";
-  std::ostringstream text;
-  text << "version " << abi.version << " with " << library << ' ' << abi.cxx_library_abi
-       << " (sizes " << abi.pointer_size << ' ' << abi.value_size << ' ' << abi.tensor_size << ' '
-       << abi.result_size << ' ' << abi.kernel_size << ' ' << abi.options_size << ')';
-  return text.str();
+  return JoinParts({"version ", abi.version, " with ", library, ' ', abi.cxx_library_abi,
+                    " (sizes ", abi.pointer_size, ' ', abi.value_size, ' ', abi.tensor_size, ' ',
+                    abi.result_size, ' ', abi.kernel_size, ' ', abi.options_size, ')'});
 }
 
 Result<const KernelLibrary*> OpenLibrary(const std::string& path) {

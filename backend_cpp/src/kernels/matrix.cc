@@ -229,6 +229,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable MatrixKernels() { return TableOf(kRows); }
+KernelTable MatrixKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -238,6 +238,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable NormalizationKernels() { return TableOf(kRows); }
+KernelTable NormalizationKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -131,6 +131,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable PaddingKernels() { return TableOf(kRows); }
+KernelTable PaddingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

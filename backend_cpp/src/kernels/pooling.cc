@@ -323,6 +323,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable PoolingKernels() { return TableOf(kRows); }
+KernelTable PoolingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

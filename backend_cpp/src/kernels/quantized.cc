@@ -380,6 +380,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable QuantizedKernels() { return TableOf(kRows); }
+KernelTable QuantizedKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -152,6 +152,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable QuantizedEmbeddingKernels() { return TableOf(kRows); }
+KernelTable QuantizedEmbeddingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -125,7 +125,7 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable RandomKernels() { return TableOf(kRows); }
+KernelTable RandomKernels() { return TableOf<kRows>(); }
 
 }  // namespace kernels
 }  // namespace xir

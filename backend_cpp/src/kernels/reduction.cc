@@ -414,6 +414,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ReductionKernels() { return TableOf(kRows); }
+KernelTable ReductionKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

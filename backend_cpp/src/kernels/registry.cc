@@ -1,6 +1,7 @@
 #include "kernels/registry.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 
 #include "kernels/families.h"
@@ -55,6 +56,11 @@ std::vector<std::string_view> PortableKernelNames() {
   for (const auto& [name, kernel] : AllKernels()) names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool IsLeftOut(std::string_view name) {
+  return std::string_view(kernels::kLeftOutKernels).find("\n" + std::string(name) + "\n") !=
+         std::string_view::npos;
 }
 
 }  // namespace xir

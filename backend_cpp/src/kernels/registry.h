@@ -13,4 +13,7 @@ const TypedKernel* FindPortableKernel(std::string_view name);
 // The names of all kernels, sorted.
 std::vector<std::string_view> PortableKernelNames();
 
+// Whether the runtime has a kernel of this name that XIR_KERNELS left out of this build.
+bool IsLeftOut(std::string_view name);
+
 }  // namespace xir

@@ -183,6 +183,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ResamplingKernels() { return TableOf(kRows); }
+KernelTable ResamplingKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

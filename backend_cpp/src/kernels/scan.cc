@@ -133,6 +133,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ScanKernels() { return TableOf(kRows); }
+KernelTable ScanKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -449,6 +449,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ShapeKernels() { return TableOf(kRows); }
+KernelTable ShapeKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

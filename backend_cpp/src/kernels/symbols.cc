@@ -126,6 +126,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable SymbolKernels() { return TableOf(kRows); }
+KernelTable SymbolKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

@@ -329,6 +329,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable UnaryKernels() { return TableOf(kRows); }
+KernelTable UnaryKernels() { return TableOf<kRows>(); }
 
 }  // namespace xir::kernels

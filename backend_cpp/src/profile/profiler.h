@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "build_options.h"  // written by CMake
 #include "profile/origins.h"
 #include "program/description.h"
 #include "xir/delegate.h"

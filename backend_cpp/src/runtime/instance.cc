@@ -116,20 +116,27 @@ Status MethodInstance::CreateProfiler() {
     XIR_ASSIGN_OR_RETURN(std::vector<DelegateOperator> each, delegate->Operators());
     operators.push_back(std::move(each));
   }
-  profiler_ = std::make_unique<Profiler>(program_->description, *plan_.method, operators);
+  if constexpr (kHasProfiler) {
+    profiler_ = std::make_unique<Profiler>(program_->description, *plan_.method, operators);
+  }
   return {};
 }
 
 Result<Profile> MethodInstance::ExecuteProfiled() {
-  return Guarded([&]() -> Result<Profile> {
-    XIR_RETURN_IF_ERROR(CheckIdle());
-    XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
-    XIR_RETURN_IF_ERROR(program_->CheckFiles());
-    XIR_RETURN_IF_ERROR(CreateProfiler());
-    profiler_->Begin();
-    XIR_RETURN_IF_ERROR(ExecuteAlone(timed_delegates_, profiler_.get()));
-    return profiler_->End();
-  });
+  if constexpr (!kHasProfiler) {
+    return Fail(Code::kUnsupported,
+                "this runtime was built without its profiler; build it with XIR_PROFILER=ON");
+  } else {
+    return Guarded([&]() -> Result<Profile> {
+      XIR_RETURN_IF_ERROR(CheckIdle());
+      XIR_ASSIGN_OR_RETURN(const RunLock::Held held, WaitToRun());
+      XIR_RETURN_IF_ERROR(program_->CheckFiles());
+      XIR_RETURN_IF_ERROR(CreateProfiler());
+      profiler_->Begin();
+      XIR_RETURN_IF_ERROR(ExecuteAlone(timed_delegates_, profiler_.get()));
+      return profiler_->End();
+    });
+  }
 }
 
 Status MethodInstance::ExecuteAlone(const Delegates& delegates, Profiler* profiler) {

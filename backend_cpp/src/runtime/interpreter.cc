@@ -133,20 +133,24 @@ Status Interpreter::RunCall(const Execution& execution, Instruction* instruction
   return RunKernel(execution, std::get_if<KernelCall>(instruction));
 }
 
-Status Interpreter::RunProfiled(const Execution& execution, Instruction* instruction,
-                                size_t index) {
-  Profiler& profiler = *execution.profiler;
-  XIR_RETURN_IF_ERROR(profiler.BeginCall(index));
-  XIR_RETURN_IF_ERROR(RunCall(execution, instruction));
-  profiler.EndCall();
-  if (const auto* call = std::get_if<DelegateCall>(instruction)) {
-    return execution.delegates[call->plan->delegate]->ReadOperatorTimes(profiler.operator_times());
+Status Interpreter::RunProfiled([[maybe_unused]] const Execution& execution,
+                                [[maybe_unused]] Instruction* instruction,
+                                [[maybe_unused]] size_t index) {
+  if constexpr (kHasProfiler) {
+    Profiler& profiler = *execution.profiler;
+    XIR_RETURN_IF_ERROR(profiler.BeginCall(index));
+    XIR_RETURN_IF_ERROR(RunCall(execution, instruction));
+    profiler.EndCall();
+    if (const auto* call = std::get_if<DelegateCall>(instruction)) {
+      Delegate& delegate = *execution.delegates[call->plan->delegate];
+      return delegate.ReadOperatorTimes(profiler.operator_times());
+    }
+    uint64_t written = 0;
+    for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
+      written += memory_[value].get<Tensor>()->nbytes();
+    }
+    profiler.set_result_bytes(written);
   }
-  uint64_t written = 0;
-  for (const size_t value : std::get_if<KernelCall>(instruction)->plan->written) {
-    written += memory_[value].get<Tensor>()->nbytes();
-  }
-  profiler.set_result_bytes(written);
   return {};
 }
 

@@ -81,9 +81,16 @@ class Binder {
   // Fails if some operator had no kernel, and names them all.
   Status CheckMissing() const {
     if (missing_.names().empty()) return {};
-    std::string names;
-    for (const std::string& name : missing_.names())
+    std::string names, left_out;
+    for (const std::string& name : missing_.names()) {
       names += (names.empty() ? "'" : ", '") + name + "'";
+      if (IsLeftOut(name)) left_out += (left_out.empty() ? "" : ";") + name;
+    }
+    if (!left_out.empty()) {
+      return Fail(Code::kUnsupported, "there is no kernel for ", names,
+                  "; this runtime was built without ", left_out,
+                  ", which CMake's XIR_KERNELS has to name");
+    }
     return Fail(Code::kUnsupported, "there is no kernel for ", names,
                 "; compile the model so that XNNPACK takes ",
                 missing_.names().size() == 1 ? "it" : "them",

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "build_options.h"  // written by CMake
 #include "xnnpack/operator_description.h"
 #include "xnnpack/subgraph_builder.h"
 
@@ -273,8 +274,11 @@ Result<std::vector<std::string>> XnnDelegate::OperatorNames() const {
 }
 
 Result<std::vector<DelegateOperator>> XnnDelegate::Operators() const {
-  XIR_ASSIGN_OR_RETURN(const std::vector<std::string> names, OperatorNames());
-  return DescribeOperators(view_, names);
+  if constexpr (kHasProfiler) {
+    XIR_ASSIGN_OR_RETURN(const std::vector<std::string> names, OperatorNames());
+    return DescribeOperators(view_, names);
+  }
+  return std::vector<DelegateOperator>();
 }
 
 Status XnnDelegate::ReadOperatorTimes(std::vector<uint64_t>* microseconds) const {

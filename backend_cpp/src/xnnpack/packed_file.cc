@@ -19,6 +19,7 @@
 #include "core/checked.h"
 #include "core/digest.h"
 #include "core/round_up.h"
+#include "platform/platform.h"
 #include "xnnpack/environment.h"
 
 namespace xir {
@@ -349,7 +350,7 @@ void UpdatePackedFile(const std::string& path, const FileBytes& file,
       WriteSeal(descriptor, SealOffset(header), header.tables_digest, *seal);
     } else {
       // A seal that is there holds on.
-      const timespec times[] = {{0, UTIME_OMIT}, info.st_mtim};
+      const timespec times[] = {{0, UTIME_OMIT}, platform::ModifiedAt(info)};
       futimens(descriptor, times);
     }
     if (fstat(descriptor, &info) == 0) *stamp = StampOf(info, 0, size);

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "core/digest.h"
+#include "platform/platform.h"
 
 namespace xir {
 namespace {
@@ -32,14 +33,10 @@ Bytes BytesOf(const std::vector<uint64_t>& values) {
   return Bytes(reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(uint64_t));
 }
 
-// A digest of what Linux draws anew at each start, random(4); 0 where it does not tell.
+// 0 where the system does not tell.
 uint64_t DigestBoot() {
-  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  uint8_t text[64];
-  const ssize_t size = read(file, text, sizeof(text));
-  close(file);
-  return size <= 0 ? 0 : Digest(Bytes(text, static_cast<size_t>(size)), 0);
+  const std::string id = platform::BootId();
+  return id.empty() ? 0 : Digest(Bytes(reinterpret_cast<const uint8_t*>(id.data()), id.size()), 0);
 }
 
 int64_t Now() {

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
+#include <string_view>
 #include <system_error>
 
+#include "platform/platform.h"
 #include "xir/library.h"
 
 namespace xir {
@@ -41,20 +43,21 @@ void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
 // In the order in which a user would expect them to win.
 std::vector<std::string> PythonLibraryPaths() {
   std::vector<std::string> paths;
-  std::error_code error;
   // PREFIX/bin/xnn_executor_runner. Folders further up are not the environment's: anybody may be
   // able to write to one of them.
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error && self.parent_path().filename() == "bin") {
+  const fs::path self = platform::ExecutablePath();
+  if (self.parent_path().filename() == "bin") {
     AppendPrefix(self.parent_path().parent_path(), &paths);
   }
   if (const char* environment = std::getenv("VIRTUAL_ENV")) AppendPrefix(environment, &paths);
   if (const char* path = std::getenv("PATH")) {
-    std::istringstream entries(path);
-    for (std::string entry; std::getline(entries, entry, ':');) {
+    std::string_view rest = path;
+    while (!rest.empty()) {
+      const fs::path entry(rest.substr(0, rest.find(':')));
+      rest.remove_prefix(std::min(rest.size(), entry.native().size() + 1));
       // What is relative depends on where the program is called.
-      if (!fs::path(entry).is_absolute() || !Exists(fs::path(entry) / "python3")) continue;
-      AppendPrefix(fs::path(entry).parent_path(), &paths);
+      if (!entry.is_absolute() || !Exists(entry / "python3")) continue;
+      AppendPrefix(entry.parent_path(), &paths);
       break;
     }
   }

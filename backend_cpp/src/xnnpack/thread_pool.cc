@@ -1,7 +1,5 @@
 #include "xir/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/guard.h"
+#include "platform/platform.h"
 #include "xnnpack/handles.h"
 #include "xnnpack/loader.h"
 
@@ -27,14 +26,6 @@ namespace xir {
 namespace {
 
 constexpr size_t kMaxThreads = 1024;
-
-size_t AvailableCores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
-    return static_cast<size_t>(std::max(CPU_COUNT(&allowed), 1));
-  }
-  return std::max(std::thread::hardware_concurrency(), 1u);
-}
 
 // What is thrown in a task must not pass through the pthreadpool library, which is C and holds
 // locks.
@@ -155,7 +146,7 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::Shared(size_t threads,
   if (threads > kMaxThreads) {
     return Fail(Code::kInvalidArgument, threads, " threads; the most is ", kMaxThreads);
   }
-  if (threads == 0) threads = AvailableCores();
+  if (threads == 0) threads = platform::AvailableCores();
   return Guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
     static std::mutex mutex;
     static auto* const pools = new std::map<size_t, std::weak_ptr<ThreadPool>>;

@@ -6,7 +6,7 @@
 // RUN: xir-opt --lower-to-pte --plan-memory %s | not xir-translate --mlir-to-pte 2>&1 | filecheck %s --check-prefix=WEIGHTS
 // RUN: not xir-translate --mlir-to-pte %s -o %S/missing/out.pte 2>&1 | filecheck %s --check-prefix=UNWRITABLE
 
-// DIRECTION: xir-translate: error: one of the arguments --pt2-to-mlir --mlir-to-pte --pte-to-mlir is required
+// DIRECTION: xir-translate: error: one of the arguments --pt2-to-mlir --mlir-to-pte --pte-to-mlir --needed-kernels is required
 // MISSING:   xir-translate: error: cannot open '{{.*}}errors.mlir.missing': No such file or directory
 // NOT-A-PTE: errors.mlir: error: the file identifier is {{.*}}, expected 'ET12' at byte 4 in Program
 // FUNCTION:  error: a file holds one pte.program, the module has 0; lower it with --lower-to-pte --plan-memory
