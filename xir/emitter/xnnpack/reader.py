@@ -34,6 +34,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
 from xir.dialects.xnnpack.base import ints
 from xir.dialects.xnnpack.quantization import i4
+from xir.dialects.xnnpack.subgraph import outside_type
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -116,11 +117,12 @@ class _BlobReader:
         self.block.add_op(YieldOp.build(operands=[results]))
         subgraph = SubgraphOp.build(
             operands=[[]],
-            result_types=[[result.type for result in results]],
+            result_types=[[outside_type(result.type) for result in results]],
             properties={"target": StringAttr(self.target)},
             regions=[Region(self.block)],
         )
-        return ReadBlob(subgraph, [value.type for _, value in inputs], self.value_ids(), self.used_keys)
+        input_types = [outside_type(value.type) for _, value in inputs]
+        return ReadBlob(subgraph, input_types, self.value_ids(), self.used_keys)
 
     def value_ids(self) -> list[int] | None:
         by_value = {value.ssa: id for id, value in self.values.items() if value.ssa is not None}
