@@ -222,6 +222,16 @@ Status MethodInstance::SeparateInputs() {
   return {};
 }
 
+void MethodInstance::PlaceInputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto* tensor = memory_[inputs_[i].value].get<Tensor>();
+    const Tensor& own = inputs_[i].own;
+    if (!plan_.has_other_name[i] || tensor == nullptr || tensor->data == own.data) continue;
+    const size_t nbytes = std::min(tensor->nbytes(), own.capacity);
+    if (own.data != nullptr && nbytes > 0) std::memcpy(own.data, tensor->data, nbytes);
+  }
+}
+
 std::vector<bool> MethodInstance::SharedInputs() const {
   std::vector<bool> shared(inputs_.size());
   WrittenRanges written;
@@ -478,6 +488,7 @@ Status MethodInstance::Execute() {
 Status MethodInstance::RunWithInputs() {
   XIR_RETURN_IF_ERROR(CheckEqualSizes());
   XIR_RETURN_IF_ERROR(SeparateInputs());
+  PlaceInputs();
   Stopper stopper(&cancelled_, max_seconds_, program_->options.interrupted);
   const Restored<Stopper*> stopping(&stopper_, &stopper);
   const Restored<std::atomic<std::thread::id>, std::thread::id> executing(

@@ -102,6 +102,8 @@ class MethodInstance final : public Method {
   Status Lend(size_t index, void* data, size_t nbytes, const Shape& shape, bool writable);
   Status Copy(size_t index, Tensor* lent);
   Status SeparateInputs();
+  // Copies inputs to their places in the arena, where those are read under other names.
+  void PlaceInputs();
   // By input, whether what it was lent is also a bound output's, or another input's that may
   // change.
   std::vector<bool> SharedInputs() const;

@@ -218,8 +218,8 @@ class _BlobReader:
         entry = entries[index]
         if key := entry.get("named_key"):
             if key not in self.named_data:
-                hint = "weights apart from a program are not read, save it with its weights"
-                raise FormatError(f'{hint}: there is no named data "{key}"', path=path)
+                hint = "if a .ptd file has it, give that as data (xir-aot --data)"
+                raise FormatError(f'there is no named data "{key}": {hint}', path=path)
             self.used_keys.add(key)
             return self.named_data[key], key
         start, size = entry["offset"], entry["size"]

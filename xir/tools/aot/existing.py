@@ -109,7 +109,7 @@ def _optimize(options: argparse.Namespace) -> int:
     contract = contract_of(options)
     partitioner = partitioner_of(options)
     with step(f"Reading {options.program}"):
-        old = load(options.program)
+        old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
     calls = calls_of(options.program, old.method_names, options.data, given)
     options.output.parent.mkdir(parents=True, exist_ok=True)

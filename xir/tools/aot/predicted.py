@@ -50,16 +50,14 @@ def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> 
     A cost profile predicts the nodes of delegates; kernels outside are estimated by their tensors' sizes. A method with
     open sizes counts with its largest ones, what is jumped over as if it ran.
     """
-    return sum(map(_outside, ops_in(program.module, pte.InstructionOp))) / 1e3 + sum(
-        _inside(delegate, profile) for delegate in ops_in(program.module, pte.DelegateOp)
-    )
+    outside = sum(map(_outside, ops_in(program.module, pte.InstructionOp)))
+    return outside / 1e3 + sum(_inside(plan, profile) for plan in ops_in(program.module, pte.ExecutionPlanOp))
 
 
-def _inside(delegate: pte.DelegateOp, profile: CostProfile) -> float:
-    graph = delegate.graph
-    if not isinstance(graph, xnnpack.SubgraphOp):
-        return 0.0
-    return nodes_cost(delegate.sym_name.data, list(ops_in(graph, xnnpack.NodeOp)), profile).microseconds
+def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
+    """The microseconds of all delegates of a method, one after the other: what one reads, others have in the cache."""
+    nodes = [node for each in plan.delegates for node in ops_in(each, xnnpack.NodeOp)]
+    return nodes_cost(plan.sym_name.data, nodes, profile).microseconds
 
 
 def _outside(op: Operation) -> float:
