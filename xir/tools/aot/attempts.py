@@ -35,7 +35,7 @@ class Way:
 WAYS = (
     Way("remake", "the whole program"),
     Way("optimize,schedule,finish", "its delegates alone"),
-    Way("optimize,finish", "its delegates alone, without faster forms"),
+    Way("optimize,finish", "its delegates alone, as they round,"),
     Way("", "nothing"),
 )
 """The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken. Times
@@ -58,11 +58,6 @@ class Attempt:
     found: Sameness
     passed_over: Sequence[str]
     """The better ways, each with the reason why it was not taken."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the whole program was compiled once more."""
-        return self.way is WAYS[0]
 
 
 class _NotTakenError(Exception):

@@ -150,8 +150,9 @@ def _tell(
     delegates = f"{new.num_delegates} delegate{'' if new.num_delegates == 1 else 's'}"
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
     before, after = map(size_text, sizes)
-    if not taken.is_whole:
-        print(f"{options.output}: optimised is {taken.way.what}; {'; '.join(taken.passed_over)}")
+    if taken.passed_over:
+        verb = "are" if taken.way.pipeline else "is"
+        print(f"{options.output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})")
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
     if found.without_stock is None:
