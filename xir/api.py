@@ -94,21 +94,23 @@ def to_edge(
     return EdgeProgram(ModuleOp(functions), ctx, constant_methods=constants)
 
 
-def load(path: str | os.PathLike[str]) -> ExecutorchProgram:
+def load(path: str | os.PathLike[str], *, data: Sequence[str | os.PathLike[str]] = ()) -> ExecutorchProgram:
     """Read a `.pte` file, from xir or ExecuTorch, as IR: `load("model.pte").optimized(XnnpackPartitioner())`.
 
-    Ops get the locations of the file's debug information; nodes without one get a name.
+    Ops get the locations of the file's debug information; nodes without one get a name. `data` are the `.ptd` files
+    with the program's weights, which become part of it: saving it writes one file, or two with `weights_apart`.
 
-    The file is mapped and stays in use. Raises OSError if it cannot be opened, and FormatError if it is damaged.
+    The files are mapped and stay in use. Raises OSError if one cannot be opened, and FormatError if one is damaged.
     """
     from xir.emitter import read
     from xir.emitter.container import map_file
+    from xir.emitter.data_file import read_weights
     from xir.emitter.debug_locations import locate, name_nodes
     from xir.plugin_loading import load_installed_plugins
 
     load_installed_plugins()
     ctx = XirContext()
-    module = read(map_file(os.fspath(path)), ctx)
+    module = read(map_file(os.fspath(path)), ctx, read_weights(data) if data else None)
     locate(module, ctx)
     name_nodes(module)
     # What debug information the file has is written again; names that it lacks are no part of it.

@@ -53,6 +53,7 @@ from xir.dialects.pte.types import (
     scalar_type,
 )
 from xir.dialects.pte.values import (
+    SEGMENT,
     VALUE_OPS,
     BoolListOp,
     BoolOp,
@@ -107,6 +108,7 @@ Pte = Dialect(
 __all__ = [
     "DEBUG_INFO_KEY",
     "INSTRUCTION_OPS",
+    "SEGMENT",
     "SEGMENT_ALIGNMENT",
     "VALUE_OPS",
     "AllocationAttr",

@@ -12,11 +12,17 @@ Integers are little-endian. Source: `extension/flat_tensor/serialize/flat_tensor
 
 from __future__ import annotations
 
+import math
+import os
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from xir.emitter.codec import Tree, encode
-from xir.emitter.container import SEGMENT_ALIGNMENT, Segment, Sink, align, place_segments, write_segments
+from xir.dialects.pte import element_size, scalar_type
+from xir.emitter.codec import Buffer, Tree, decode, encode
+from xir.emitter.container import SEGMENT_ALIGNMENT, Segment, Sink, align, map_file, place_segments, write_segments
 from xir.emitter.data import Data
+from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 
 MAGIC = b"FH01"
@@ -24,6 +30,88 @@ VERSION = 0
 
 _HEAD = struct.Struct("<I4s")
 _HEADER = struct.Struct("<4sIQQQQ")
+
+
+@dataclass(frozen=True)
+class NamedBytes:
+    """What a file has under a key: a view of its bytes."""
+
+    data: memoryview
+    layout: Tree | None
+    """Type, sizes and order of the dimensions, if it is a tensor; the bytes are enough for that."""
+
+    def is_tensor(self, tensor: Tree) -> bool:
+        """Whether a program's `Tensor` is the one that was stored; anything may be without a layout."""
+        if self.layout is None:
+            return True
+        return _layout_of(self.layout) == _layout_of(tensor)
+
+
+def read_data_file(buffer: Buffer) -> dict[str, NamedBytes]:
+    """What a `.ptd` file holds, by its keys; the bytes are views of `buffer`. FormatError for a damaged file."""
+    data = memoryview(buffer).toreadonly().cast("B")
+    if len(data) < _HEAD.size + _HEADER.size:
+        raise FormatError(f"{len(data)} bytes are too few for a file of weights")
+    magic, length, begin, size, base, segments_size = _HEADER.unpack_from(data, _HEAD.size)
+    if magic != MAGIC or length != _HEADER.size:
+        raise FormatError("this is no file of weights (.ptd): its header is another", offset=_HEAD.size)
+    if begin + size > len(data) or base + segments_size > len(data):
+        raise FormatError(f"the header speaks of more than the file's {len(data)} bytes", offset=_HEAD.size)
+    tree = decode(load_schema("data"), data[: begin + size])
+    if tree["version"] != VERSION:
+        raise FormatError(f"version {tree['version']} is not {VERSION}", path="FlatTensor.version")
+    found: dict[str, NamedBytes] = {}
+    for index, entry in enumerate(tree.get("named_data", ())):
+        path = f"FlatTensor.named_data[{index}]"
+        key = entry.get("key")
+        if key is None or key in found:
+            raise FormatError("named data needs a key of its own", path=path)
+        content = _segment(tree.get("segments", ()), entry["segment_index"], data[base : base + segments_size], path)
+        layout = entry.get("tensor_layout")
+        if layout is not None:
+            _check_layout(layout, len(content), path)
+        found[key] = NamedBytes(content, layout)
+    return found
+
+
+def read_weights(paths: Sequence[str | os.PathLike[str]]) -> dict[str, NamedBytes]:
+    """What several files hold, which are mapped and stay in use. FormatError for a damaged one, and for a key that two
+    have; OSError for one that cannot be opened."""
+    found: dict[str, NamedBytes] = {}
+    for path in paths:
+        name = os.fspath(path)
+        try:
+            own = read_data_file(map_file(name))
+        except FormatError as error:
+            raise FormatError(f"{name}: {error}") from None
+        if twice := found.keys() & own.keys():
+            raise FormatError(f'{name}: "{min(twice)}" is in another file of weights as well')
+        found |= own
+    return found
+
+
+def _segment(segments: Sequence[Tree], index: int, data: memoryview, path: str) -> memoryview:
+    if index >= len(segments):
+        raise FormatError(f"there is no segment {index}", path=path)
+    start, size = segments[index]["offset"], segments[index]["size"]
+    if start + size > len(data):
+        raise FormatError(f"segment {index} reaches beyond the {len(data)} bytes of all segments", path=path)
+    return data[start : start + size]
+
+
+def _check_layout(layout: Tree, size: int, path: str) -> None:
+    number, sizes, order = _layout_of(layout)
+    element = scalar_type(number)
+    if element is None:
+        raise FormatError(f"the scalar type {number} is not known", path=path)
+    if any(each < 0 for each in sizes) or sorted(order) != list(range(len(sizes))):
+        raise FormatError(f"the sizes {sizes} in the order {order} are of no tensor", path=path)
+    if (needed := math.prod(sizes) * element_size(element)) > size:
+        raise FormatError(f"it has {size} bytes, and its layout takes {needed}", path=path)
+
+
+def _layout_of(tree: Tree) -> tuple[int, list[int], list[int]]:
+    return tree["scalar_type"], list(tree.get("sizes", ())), list(tree.get("dim_order", ()))
 
 
 class DataFile:

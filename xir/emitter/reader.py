@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from xir.backend.registry import backend_of_id
 from xir.dialects.pte import (
     INSTRUCTION_OPS,
+    SEGMENT,
     SEGMENT_ALIGNMENT,
     VALUE_OPS,
     AllocationAttr,
@@ -50,6 +51,7 @@ from xir.dialects.pte import (
 )
 from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import Container, align, read_container
+from xir.emitter.data_file import NamedBytes
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 from xir.emitter.fields import to_attribute
@@ -62,15 +64,16 @@ _VALUES = {cls.MEMBER: cls for cls in VALUE_OPS}
 _INSTRUCTIONS = {cls.MEMBER: cls for cls in INSTRUCTION_OPS}
 
 
-def read(buffer: Buffer, ctx: XirContext) -> ModuleOp:
+def read(buffer: Buffer, ctx: XirContext, weights: Mapping[str, NamedBytes] | None = None) -> ModuleOp:
     """The module of a `.pte` file: ours or ExecuTorch's, with the delegates of known backends as graphs.
 
-    Constants join the context's blob store as views of `buffer`, which stays in use. Raises FormatError for anything
-    that is not a sound file, and nothing else.
+    Constants join the context's blob store as views of `buffer`, which stays in use. With `weights`, what `.ptd` files
+    hold (`read_data_file`), constants that are apart become the program's own. Raises FormatError for anything that is
+    not a sound file, and nothing else.
     """
     try:
         with paused_collection():
-            module = _Reader(read_container(buffer), ctx).read()
+            module = _Reader(read_container(buffer), ctx, weights).read()
             verify(module)
     except (VerifyException, DiagnosticError) as error:
         raise FormatError(f"the file is not sound: {error}") from None
@@ -85,8 +88,9 @@ def _at(items: Sequence[Any] | None, index: int, what: str, path: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, container: Container, ctx: XirContext):
+    def __init__(self, container: Container, ctx: XirContext, weights: Mapping[str, NamedBytes] | None):
         self.container = container
+        self.weights = weights
         self.ctx = ctx
         self.program = container.program
         self.named_data: dict[str, memoryview] = {}
@@ -99,6 +103,7 @@ class _Reader:
             if "key" not in entry or entry["key"] in self.named_data:
                 raise FormatError("named data needs a key of its own", path=path)
             self.named_data[entry["key"]] = self.segment(entry["segment_index"], path)
+        self.add_weights()
         plans = [
             _PlanReader(plan, f"Program.execution_plan[{index}]", self).read()
             for index, plan in enumerate(program.get("execution_plan", ()))
@@ -116,6 +121,30 @@ class _Reader:
             regions=[Region(Block([*listed, *plans]))],
         )
         return ModuleOp([op])
+
+    def add_weights(self) -> None:
+        """Add what delegates may name of other files. One that nobody here can read may name anything."""
+        weights = self.weights or {}
+        for key in weights:
+            if key in self.named_data:
+                raise FormatError(f'"{key}" is in the program and in a file of weights', path="Program.named_data")
+        self.named_data |= {key: each.data for key, each in weights.items()}
+        plans = self.program.get("execution_plan", ())
+        delegates = [each for plan in plans for each in plan.get("delegates", ())]
+        if all(backend_of_id(each.get("id", "")) is not None for each in delegates):
+            self.used_keys |= weights.keys()
+
+    def tensor_apart(self, tree: Tree, info: Tree, path: str) -> memoryview | None:
+        """The bytes of a tensor that another file has; None if no files were given."""
+        if self.weights is None:
+            return None
+        key = info.get("fully_qualified_name", "")
+        if (found := self.weights.get(key)) is None:
+            raise FormatError(f'"{key}" is in none of the files of weights', path=path)
+        if not found.is_tensor(tree):
+            raise FormatError(f'"{key}" has another type or shape in its file of weights', path=path)
+        self.used_keys.add(key)
+        return found.data
 
     def segment(self, index: int, path: str) -> memoryview:
         return _at(self.container.segments, index, "segment", path)
@@ -284,20 +313,26 @@ class _PlanReader:
             offset = allocation["memory_offset_high"] << 32 | allocation["memory_offset_low"]
             properties["allocation_info"] = AllocationAttr(allocation["memory_id"], offset)
         info: Tree | None = tree.get("extra_tensor_info")
-        if info is not None:
+        apart = None
+        if info is not None and info["location"] != SEGMENT:
+            apart = self.reader.tensor_apart(tree, info, path)
+        if info is not None and (apart is None or allocation is not None):
             properties["extra_tensor_info"] = ExtraTensorInfoAttr(
                 StringAttr(info.get("fully_qualified_name", "")),
-                *(
-                    IntAttr(info[name])
-                    for name in ("mutable_data_segments_idx", "location", "device_type", "device_index")
-                ),
+                IntAttr(info["mutable_data_segments_idx"] if apart is None else 0),
+                IntAttr(info["location"] if apart is None else SEGMENT),
+                *(IntAttr(info[name]) for name in ("device_type", "device_index")),
             )
         op = TensorOp.make(**properties)
-        if index := tree["data_buffer_idx"]:
+        index, name = tree["data_buffer_idx"], (info or {}).get("fully_qualified_name")
+        type = TensorType(element_type, op.memory_shape)
+        if apart is not None:
+            content = _exactly(apart, 0, op.nbytes, index, path)
+            op.properties["data"] = self.reader.resource(name or "constant", content, type)
+        elif index and (info is None or info["location"] == SEGMENT):
             find = self.reader.constant if allocation is None else self.reader.initial_contents
-            name = (info or {}).get("fully_qualified_name") or f"constant_{index}"
-            type = TensorType(element_type, op.memory_shape)
-            op.properties["data"] = self.reader.resource(name, find(index, op.nbytes, path), type)
+            data = find(index, op.nbytes, path)
+            op.properties["data"] = self.reader.resource(name or f"constant_{index}", data, type)
         return op
 
     def delegate(self, entry: Tree, index: int, path: str) -> DelegateOp:

@@ -11,7 +11,7 @@ from typing import Any
 
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
-from xir.runtime.program import Method, MethodMetadata, Runtime, ValueInfo
+from xir.runtime.program import Method, MethodMetadata, Program, Runtime, ValueInfo
 from xir.runtime.stock_results import StockError, stock_results
 
 CALLS = 3
@@ -87,12 +87,12 @@ def calls_of(
 def sameness(
     before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path] = (), *, in_stock: bool = True
 ) -> Sameness:
-    """Run two files on the same calls. `data` are the `.ptd` files of both.
+    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights.
 
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
     run.
     """
-    results = [list(_results(path, calls, data)) for path in (before, after)]
+    results = [list(_results(before, calls, data)), list(_results(after, calls))]
     worst, where = _farthest(calls, *results)
     spent = _timed_files(before, after, calls, data)
     without_stock = refusal = None
@@ -123,9 +123,17 @@ def _farthest(calls: Sequence[MethodCall], old: Sequence[Any], new: Sequence[Any
     return worst, where
 
 
-def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> Iterator[list[Any]]:
+def _loaded(path: Path, data: Sequence[Path] = ()) -> Program:
+    """A file's program, on one thread. Kernels that stock ExecuTorch has and xir lacks run in torch."""
+    from xir.dialects.edge.kernels import executorch_kernels
+
+    in_torch = [name for name in executorch_kernels() if name.startswith("aten::")]
+    return Runtime.get().load_program(path, data=data, threads=1, allow_ops=in_torch)
+
+
+def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ()) -> Iterator[list[Any]]:
     """The results of a file's calls. NotRunError for one that fails."""
-    program = Runtime.get().load_program(path, data=data, threads=1)
+    program = _loaded(path, data)
     methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
     for call in calls:
         try:
@@ -136,7 +144,7 @@ def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> I
 
 def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
-    old_file, new_file = (Runtime.get().load_program(path, data=data, threads=1) for path in (before, after))
+    old_file, new_file = _loaded(before, data), _loaded(after)
     first = {call.method: list(call.inputs) for call in reversed(calls)}
     seconds = [timed(old_file.load_method(name), new_file.load_method(name), inputs) for name, inputs in first.items()]
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)
@@ -144,7 +152,7 @@ def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: S
 
 def _inputs_that_run(path: Path, name: str, data: Sequence[Path]) -> list[Any]:
     """Drawn inputs that a method takes. XirRuntimeError if it takes none that are drawn."""
-    method = Runtime.get().load_program(path, data=data, threads=1).load_method(name)
+    method = _loaded(path, data).load_method(name)
     for most in INDICES[:-1]:
         inputs = drawn_inputs(method.metadata, most)
         try:

@@ -37,7 +37,9 @@ def is_installed() -> bool:
 
 
 def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> list[list[list[Any]]]:
-    """The results of each call, of each file, which runs all calls one after the other. `data` is a `.ptd` file of all.
+    """The results of each call, of each file, which runs all calls one after the other.
+
+    `data` is a `.ptd` file of the first.
 
     StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs.
     """
@@ -76,7 +78,7 @@ def bindings() -> Any:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process: files of calls, of results and of an error, then programs, `--` and their weights."""
+    """The process: files of calls, of results and of an error, then programs, `--` and the weights of the first."""
     import torch
 
     given, made, failed, *files = arguments
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     results: list[list[list[Any]]] = []
     for index, program in enumerate(programs):
         try:
-            module = bindings()._load_for_executorch(program, *data)
+            module = bindings()._load_for_executorch(program, *(data if index == 0 else ()))
             results.append([list(module.run_method(method, inputs)) for method, inputs in calls])
         except Exception as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]

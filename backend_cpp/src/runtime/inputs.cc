@@ -184,6 +184,16 @@ Status MethodInputs::Separate(WrittenRanges written) {
   return {};
 }
 
+void MethodInputs::Place() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor* tensor = TensorOf(inputs_[i]);
+    const Tensor& own = inputs_[i].own;
+    if (!plan_.has_other_name[i] || tensor == nullptr || tensor->data == own.data) continue;
+    const size_t nbytes = std::min(tensor->nbytes(), own.capacity);
+    if (own.data != nullptr && nbytes > 0) std::memcpy(own.data, tensor->data, nbytes);
+  }
+}
+
 std::vector<bool> MethodInputs::SharedWith(WrittenRanges written) const {
   std::vector<bool> shared(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {

@@ -36,6 +36,8 @@ class MethodInputs {
   // the model changes. Operators read their inputs while they write there. The copy is not the
   // model's to change: what it wrote there would have to go where something else is.
   Status Separate(WrittenRanges written);
+  // Copies inputs to their places in the arena, where those are read under other names.
+  void Place();
   // Gives the callers' memory back, whether the execution succeeded or not: no pointer to it
   // remains.
   Status GiveBack();

@@ -153,6 +153,7 @@ Status MethodInstance::ExecuteAlone(const Delegates& delegates, Profiler* profil
 Status MethodInstance::RunWithInputs(const Delegates& delegates, Profiler* profiler) {
   XIR_RETURN_IF_ERROR(inputs_.CheckEqualSizes());
   XIR_RETURN_IF_ERROR(inputs_.Separate(outputs_.Bound()));
+  inputs_.Place();
   Stopper stopper(&cancelled_, max_seconds_, program_->options.interrupted);
   const Executing executing(&executing_);
   return interpreter_.Run({&stopper, &cancelled_, delegates, profiler});

@@ -255,6 +255,81 @@ std::vector<bool> MayChange(const MethodPlan& plan, size_t num_values) {
   return changes;
 }
 
+// The arena and the first byte of a value; the places that values begin at.
+using Start = std::pair<uint32_t, uint64_t>;
+
+std::optional<Start> StartOf(const MethodDescription& method, size_t value) {
+  const std::optional<Place> place = PlaceOf(method, value);
+  if (!place.has_value()) return std::nullopt;
+  return Start{place->arena, place->begin};
+}
+
+// What is read before an instruction writes it: its places, as far as inputs begin there.
+class UnwrittenReads {
+ public:
+  explicit UnwrittenReads(const MethodPlan& plan)
+      : method_(*plan.method), known_(method_.values.size()) {
+    for (const size_t input : method_.inputs) {
+      known_[input] = true;
+      if (const auto start = StartOf(method_, input)) inputs_.push_back(*start);
+    }
+    std::sort(inputs_.begin(), inputs_.end());
+    found_.resize(inputs_.size());
+  }
+
+  void Write(const std::vector<size_t>& values) {
+    for (const size_t value : values) known_[value] = true;
+  }
+
+  void Read(Span<const size_t> values) {
+    for (const size_t value : values) {
+      if (known_[value]) continue;
+      known_[value] = true;
+      if (const auto start = StartOf(method_, value)) Find(*start);
+    }
+  }
+
+  bool Contains(size_t input) const {
+    const auto start = StartOf(method_, input);
+    return start.has_value() && found_[IndexOf(*start)];
+  }
+
+ private:
+  size_t IndexOf(const Start& start) const {
+    return std::lower_bound(inputs_.begin(), inputs_.end(), start) - inputs_.begin();
+  }
+
+  void Find(const Start& start) {
+    const size_t index = IndexOf(start);
+    if (index < inputs_.size() && inputs_[index] == start) found_[index] = true;
+  }
+
+  const MethodDescription& method_;
+  std::vector<bool> known_;
+  std::vector<Start> inputs_;
+  std::vector<bool> found_;
+};
+
+std::vector<bool> HaveOtherNames(const MethodPlan& plan) {
+  UnwrittenReads reads(plan);
+  for (const MethodPlan::Instruction& instruction : plan.instructions) {
+    if (const auto* call = std::get_if<MethodPlan::KernelCall>(&instruction)) {
+      reads.Write(call->written);
+      reads.Read(call->tensors);
+    } else if (const auto* call = std::get_if<MethodPlan::DelegateCall>(&instruction)) {
+      reads.Write(call->written);
+      reads.Read(call->tensors);
+    } else if (const auto* move = std::get_if<MethodPlan::Move>(&instruction)) {
+      reads.Read({&move->from, 1});
+      reads.Write({move->to});
+    }
+  }
+  reads.Read(plan.method->outputs);
+  std::vector<bool> found;
+  for (const size_t input : plan.method->inputs) found.push_back(reads.Contains(input));
+  return found;
+}
+
 }  // namespace
 
 bool MethodPlan::IsOutput(size_t value) const { return output_values.count(value) != 0; }
@@ -280,6 +355,7 @@ Result<std::unique_ptr<const MethodPlan>> MakePlan(const LoadedProgram& program,
   XIR_RETURN_IF_ERROR(binder.CheckMissing());
   const auto changes = MayChange(*plan, described.values.size());
   for (const size_t input : described.inputs) plan->changes_input.push_back(changes[input]);
+  plan->has_other_name = HaveOtherNames(*plan);
   for (size_t i = 0; i < plan->instructions.size(); ++i) {
     XIR_RETURN_IF_ERROR(
         binder.Prepare(&plan->instructions[i]).In("instruction " + std::to_string(i)));

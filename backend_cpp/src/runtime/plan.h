@@ -44,6 +44,9 @@ struct MethodPlan {
   std::vector<std::vector<InputDim>> input_dims;
   // By input, whether an instruction may write to the memory that the caller lends.
   std::vector<bool> changes_input;
+  // By input, whether something reads its place in the arena under another value's name, which
+  // nothing has written: ExecuTorch leaves out views, and their results lie where operands do.
+  std::vector<bool> has_other_name;
   std::vector<Instruction> instructions;
   const std::vector<PreparedDelegate>* delegates = nullptr;
 

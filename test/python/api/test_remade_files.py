@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from executorch.exir.passes import MemoryPlanningPass
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
+from xir.emitter import FormatError
 from xir.ir.remarks import Remark
 from xir.runtime import Runtime
 from xir.runtime.same_results import drawn_inputs
@@ -46,6 +54,17 @@ class Attention(nn.Module):
         return x + self.out(mixed.transpose(1, 2).reshape(1, 6, 16))
 
 
+class Normed(nn.Module):
+    """Instance norms, which stock computes outside as batch norms of one sample."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.second = nn.Conv2d(8, 6, 3), nn.InstanceNorm2d(6, affine=True), nn.Conv2d(6, 4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(self.norm(self.first(x)).relu())
+
+
 class Recurrent(nn.Module):
     """An LSTM, each step of which stock divides in two."""
 
@@ -57,11 +76,28 @@ class Recurrent(nn.Module):
         return self.cells(x)[0]
 
 
-def stock_file(model: nn.Module, inputs: tuple[Tensor, ...], path: Path, *, delegates: bool = True) -> Path:
-    """ExecuTorch's file of a model."""
+def stock_file(
+    model: nn.Module,
+    inputs: tuple[Tensor, ...],
+    path: Path,
+    *,
+    delegates: bool = True,
+    quantized: bool = False,
+    weights_apart: bool = False,
+) -> Path:
+    """ExecuTorch's file of a model, beside one of its weights if these are apart."""
     partitioner: list[Any] = [StockPartitioner()] if delegates else []
-    lowered = to_edge_transform_and_lower(torch.export.export(model.eval(), inputs), partitioner=partitioner)
-    path.write_bytes(lowered.to_executorch().buffer)
+    exported = torch.export.export(model.eval(), inputs)
+    if quantized:
+        quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+        observed = prepare_pt2e(exported.module(), quantizer)  # pyright: ignore[reportArgumentType]
+        observed(*inputs)
+        exported = torch.export.export(convert_pt2e(observed), inputs)
+    lowered = to_edge_transform_and_lower(exported, partitioner=partitioner)
+    program = lowered.to_executorch(ExecutorchBackendConfig(external_constants=weights_apart))
+    path.write_bytes(program.buffer)
+    if weights_apart:
+        program.write_tensor_data_to_file(str(path.parent))
     return path
 
 
@@ -88,6 +124,7 @@ MODELS: dict[str, tuple[nn.Module, tuple[Tensor, ...], int]] = {
         (IMAGE.to(memory_format=torch.channels_last),),
         1,
     ),
+    "instance norm": (Normed(), (IMAGE,), 1),
     "integers": (Function(lambda x: (x * 3 // 2).clamp(max=40).sum(-1)), (torch.randint(0, 50, (3, 4)),), 0),
 }
 """Models, their inputs, and the delegates of the file that is made of stock's."""
@@ -168,3 +205,128 @@ def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
     assert "planned" not in "".join(
         line for line in str(program).splitlines() if " = pte.tensor tensor<1x6x16xf32>" in line
     )
+
+
+def test_integers_between_delegates_stay_integers(tmp_path: Path) -> None:
+    path = stock_file(Normed(), (IMAGE,), tmp_path / "q8.pte", quantized=True)
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert (program.num_delegates, program.kernel_names) == (1, [])
+    program.save(tmp_path / "remade.pte")
+    want = load_stock(path).forward([IMAGE])[0]
+    torch.testing.assert_close(load_stock(tmp_path / "remade.pte").forward([IMAGE])[0], want, rtol=1e-5, atol=1e-5)
+
+
+def test_an_input_is_read_under_the_name_of_its_view(tmp_path: Path) -> None:
+    """Stock leaves out the view, whose result lies where the input does."""
+    model = Function(lambda i: F.embedding(i.view(6), torch.arange(30.0).view(10, 3)) * 2)
+    path = stock_file(model, (torch.zeros(2, 3, dtype=torch.long),), tmp_path / "stock.pte")
+    method, stock = Runtime.get().load_program(path).load_method(), load_stock(path)
+    for number in (3, 7, 1):
+        given = torch.full((2, 3), number)
+        assert torch.equal(method.execute([given])[0], stock.forward([given])[0])
+        assert torch.equal(method.execute([given])[0], model(given))
+
+
+class Looked(nn.Module):
+    """Weights of a kernel outside, of delegates, and of a kernel between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.first, self.norm, self.last = (
+            nn.Embedding(9, 8),
+            nn.Linear(8, 12),
+            nn.LayerNorm(12),
+            nn.Linear(12, 4),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.norm(self.first(self.table(x))))
+
+
+@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
+def test_weights_of_another_file_become_its_own(
+    delegates: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, x = Looked().eval(), torch.randint(0, 9, (3,))
+    path = stock_file(model, (x,), tmp_path / "apart.pte", delegates=delegates, weights_apart=True)
+    (weights,) = tmp_path.glob("*.ptd")
+    assert main([str(path), "-o", str(tmp_path / "better.pte")]) == 1
+    assert "no .ptd file was given" in capsys.readouterr().err
+    assert main([str(path), "--data", str(weights), "-o", str(tmp_path / "better.pte")]) == 0
+    assert "compared in xir's runtime and in stock ExecuTorch's" in capsys.readouterr().out
+    for results in (
+        Runtime.get().load_program(tmp_path / "better.pte").load_method().execute([x]),
+        load_stock(tmp_path / "better.pte").forward([x]),
+    ):
+        torch.testing.assert_close(results[0], model(x))
+
+
+def test_damaged_weights_are_one_diagnostic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = stock_file(Looked(), (torch.randint(0, 9, (3,)),), tmp_path / "apart.pte", weights_apart=True)
+    (weights,) = tmp_path.glob("*.ptd")
+    whole = weights.read_bytes()
+    for end in range(0, len(whole) - 4, len(whole) // 40):
+        weights.write_bytes(whole[:end])
+        with pytest.raises(FormatError, match=weights.name):
+            xir.load(path, data=[weights])
+    random = Random(0)
+    for _ in range(200):
+        changed = bytearray(whole)
+        changed[random.randrange(8, 600)] = random.randrange(256)
+        weights.write_bytes(changed)
+        with suppress(FormatError):
+            xir.load(path, data=[weights])
+    weights.write_bytes(whole)
+    with pytest.raises(FormatError, match="is in another file of weights as well"):
+        xir.load(path, data=[weights, weights])
+    weights.write_bytes(whole[:60])
+    assert main([str(path), "--data", str(weights), "-o", str(tmp_path / "better.pte")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"{path}: error: {weights}: ")
+    assert error.count("\n") == 1
+
+
+def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
+    path = stock_file(nn.Embedding(9, 8), (torch.tensor([1]),), tmp_path / "apart.pte", weights_apart=True)
+    (tmp_path / "other").mkdir()
+    stock_file(nn.Embedding(8, 9), (torch.tensor([1]),), tmp_path / "other/apart.pte", weights_apart=True)
+    (weights,) = (tmp_path / "other").glob("*.ptd")
+    with pytest.raises(FormatError, match="has another type or shape in its file of weights"):
+        xir.load(path, data=[weights])
+    stock_file(nn.Linear(8, 9), (torch.randn(1, 8),), tmp_path / "other/apart.pte", weights_apart=True)
+    with pytest.raises(FormatError, match='"weight" has|"weight" is in none of the files of weights'):
+        xir.load(path, data=[weights])
+
+
+def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In bfloat16 a delegate rounds once where kernels round after each op."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16)).bfloat16()
+    path = stock_file(model, (torch.randn(2, 8).bfloat16(),), tmp_path / "bf16.pte", delegates=False)
+    assert main([str(path), "-o", str(tmp_path / "better.pte"), "--no-stock"]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert "better.pte: its delegates alone are optimised (the whole program: outputs of 'forward' in call 1" in said
+
+
+def test_a_file_is_not_made_slower_by_prediction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stock_file(Normed(), (IMAGE,), tmp_path / "stock.pte")
+
+    def predicted(program: xir.ExecutorchProgram, profile: object) -> float:
+        return 9.0 if program.passes else 5.0
+
+    monkeypatch.setattr("xir.tools.aot.attempts.predicted_microseconds", predicted)
+    assert main([str(path), "-o", str(tmp_path / "better.pte"), "--cpu", "zen4", "--no-stock"]) == 0
+    said = capsys.readouterr().out.splitlines()[0]
+    assert "nothing is optimised (the whole program: it is predicted to take 9.0 \N{MICRO SIGN}s for 5.0" in said
+    assert xir.load(tmp_path / "better.pte").num_delegates == xir.load(path).num_delegates
+
+
+def test_a_file_grows_no_more_than_it_may(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A number that is as large as a tensor once it is folded."""
+    model = Function(lambda x: x + torch.arange(40_000.0).sin())
+    path = stock_file(model, (torch.randn(40_000),), tmp_path / "stock.pte", delegates=False)
+    small = tmp_path / "small.pte"
+    assert main([str(path), "-o", str(small), "--max-growth", "0", "--no-stock"]) == 0
+    assert small.stat().st_size <= path.stat().st_size + (16 << 10)
+    capsys.readouterr()

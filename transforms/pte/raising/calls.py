@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -19,6 +20,8 @@ COPIES = frozenset({"dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_cl
 """ExecuTorch's copies into another order of memory and another type: (self, non_blocking, dim_order, out)."""
 VIEW = "executorch_prim::et_view.default"
 """ExecuTorch's view: (self, sizes, out)."""
+BATCH_NORM = "aten::_native_batch_norm_legit.no_stats_out"
+"""What ExecuTorch makes of an instance norm: (input, weight, bias, training, momentum, eps, out, mean, rstd)."""
 ASSIGN = "aten::copy_"
 """What buffers are written by: (self, source, non_blocking)."""
 
@@ -37,6 +40,8 @@ def raise_call(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
         view = edge.ViewOp(self=memory.read(_tensor(call.args[0], call), call), size=target.shape)
         _add(view, add, call)
         memory.compute(target, view.results[0], call)
+    elif kernel == BATCH_NORM and len(call.args) > 8 and _tensor(call.args[0], call).shape[:1] == (1,):
+        _raise_batch_norm(call, memory, add)
     elif kernel == ASSIGN:
         target = _tensor(call.args[0], call)
         source = memory.read(_tensor(call.args[1], call), call)
@@ -45,6 +50,23 @@ def raise_call(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
         memory.compute(target, source, call)
     else:
         _raise_op(call, memory, add)
+
+
+def _raise_batch_norm(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
+    """The norm of one sample by its own statistics is one of groups with a channel each."""
+    values = dict(zip(("input", "weight", "bias", "eps"), (*call.args[:3], call.args[5]), strict=True))
+    schema = edge.NativeGroupNormOp.row.schema
+    by_name = {**schema.tensors, **schema.values}
+    given = {name: argument_of(by_name[name], value, memory, call) for name, value in values.items()}
+    _, channels, *rest = _tensor(call.args[0], call).shape
+    norm = edge.NativeGroupNormOp(**given, N=1, C=channels, HxW=prod(rest), group=channels)
+    _add(norm, add, call)
+    result, *statistics = (_tensor(value, call) for value in call.args[6:9])
+    memory.compute(result, norm.results[0], call)
+    for tensor, value in zip(statistics, norm.results[1:], strict=True):
+        view = edge.ViewOp(self=value, size=tensor.shape)
+        _add(view, add, call)
+        memory.compute(tensor, view.results[0], call)
 
 
 def _raise_op(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:

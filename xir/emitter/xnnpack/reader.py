@@ -34,6 +34,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
 from xir.dialects.xnnpack.base import ints
 from xir.dialects.xnnpack.quantization import i4
+from xir.dialects.xnnpack.subgraph import outside_type
 from xir.dialects.xnnpack.wire import (
     ABSENT_VALUE,
     ConstSlot,
@@ -116,11 +117,12 @@ class _BlobReader:
         self.block.add_op(YieldOp.build(operands=[results]))
         subgraph = SubgraphOp.build(
             operands=[[]],
-            result_types=[[result.type for result in results]],
+            result_types=[[outside_type(result.type) for result in results]],
             properties={"target": StringAttr(self.target)},
             regions=[Region(self.block)],
         )
-        return ReadBlob(subgraph, [value.type for _, value in inputs], self.value_ids(), self.used_keys)
+        input_types = [outside_type(value.type) for _, value in inputs]
+        return ReadBlob(subgraph, input_types, self.value_ids(), self.used_keys)
 
     def value_ids(self) -> list[int] | None:
         by_value = {value.ssa: id for id, value in self.values.items() if value.ssa is not None}
@@ -216,8 +218,8 @@ class _BlobReader:
         entry = entries[index]
         if key := entry.get("named_key"):
             if key not in self.named_data:
-                hint = "weights apart from a program are not read, save it with its weights"
-                raise FormatError(f'{hint}: there is no named data "{key}"', path=path)
+                hint = "if a .ptd file has it, give that as data (xir-aot --data)"
+                raise FormatError(f'there is no named data "{key}": {hint}', path=path)
             self.used_keys.add(key)
             return self.named_data[key], key
         start, size = entry["offset"], entry["size"]

@@ -9,6 +9,7 @@ from xir.cost.processors import processors
 from xir.files import size_text
 from xir.lock.facts import Facts, program_facts
 from xir.lock.lock_file import number_of
+from xir.tools.aot.predicted import predicted_microseconds
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
@@ -29,8 +30,8 @@ def before_and_after(
         ("tensors in a delegate", *(size_text(int(_total(each, "memory"))) for each in facts)),
     ]
     for profile in processors(cpu).profiles:
-        timed = [program_facts(program, profile) for program in programs]
-        rows.append((f"predicted, {profile.processor}", *(_time(_total(each, "microseconds") / 1e6) for each in timed)))
+        times = (predicted_microseconds(program, profile) / 1e6 for program in programs)
+        rows.append((f"predicted, {profile.processor}", *map(_time, times)))
     rows.append(("measured, one thread", _time(found.before), _time(found.after)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [f"{name:{widths[0]}}  {old:>{widths[1]}}  {new:>{widths[2]}}" for name, old, new in rows]

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,26 +15,21 @@ from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
+from xir.tools.aot.attempts import Attempt, Attempts, size_of
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
 from xir.tools.command_line import ArgumentParser, UsageError
 
 if TYPE_CHECKING:
-    from xir.api import ExecutorchProgram, XnnpackPartitioner
-    from xir.ir.remarks import RemarkFilter
-    from xir.runtime.same_results import MethodCall, Sameness
+    from xir.api import ExecutorchProgram
+    from xir.runtime.same_results import MethodCall
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
 
 MOST_DIFFERENT = 1e-4
 """By how much of an output's largest magnitude results may differ, unless --max-difference says it."""
-
-ATTEMPTS = ("remake", "optimize,schedule,finish", "optimize,finish")
-"""Pipelines, the fastest first: the whole program, its delegates alone, and these with the roundings that they have.
-The first that gives the same results is taken. Times that are measured decide nothing, as the same file has to come of
-the same command."""
 
 
 def is_existing(arguments: Sequence[str]) -> bool:
@@ -115,78 +109,28 @@ def _optimize(options: argparse.Namespace) -> int:
     contract = contract_of(options)
     partitioner = partitioner_of(options)
     with step(f"Reading {options.program}"):
-        old = load(options.program)
+        old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
     calls = calls_of(options.program, old.method_names, options.data, given)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    before = options.program.stat().st_size
+    before = size_of(options)
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
-        best = _attempt(options, old, partitioner, calls, Path(folder), wanted_remarks(contract, None))
+        remarks = wanted_remarks(contract, None)
+        best = Attempts(options, old, partitioner, calls, Path(folder), remarks).first()
         kept = None if contract is None else contract.hold(best.program)
         with nullcontext() if kept is None else kept.written():
             os.replace(best.path, options.output)
-    _tell(options, (old, best.program), (before, options.output.stat().st_size), best.found, calls)
+    _tell(options, old, best, (before, options.output.stat().st_size), calls)
     for line in () if kept is None else kept.lines():
         print(line)
     return 0
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """A file that gives the same results as the old one."""
-
-    path: Path
-    program: ExecutorchProgram
-    found: Sameness
-
-
-def _attempt(
-    options: argparse.Namespace,
-    old: ExecutorchProgram,
-    partitioner: XnnpackPartitioner,
-    calls: Sequence[MethodCall],
-    folder: Path,
-    remarks: RemarkFilter | None,
-) -> _Attempt:
-    """What the first pipeline makes that gives the same results. UsageError if none does, with what the last did."""
-    from xir.ir.diagnostics import DiagnosticError
-
-    said = ""
-    for number, pipeline in enumerate(ATTEMPTS):
-        path = folder / f"{number}.pte"
-        try:
-            with step(f"Optimising {options.program}"):
-                program = old.optimized(partitioner, pipeline=pipeline, remarks=remarks)
-                program.save(path)
-        except DiagnosticError:
-            if pipeline == ATTEMPTS[-1]:
-                raise
-            continue
-        found = _compared(options, path, calls)
-        if found.refusal is not None:
-            said = f"stock ExecuTorch runs it, and would not run the new file: {found.refusal}: nothing is written"
-        elif found.difference > options.max_difference:
-            said = (
-                f"{found.where} would differ by {found.difference:.1e} of its largest magnitude, where "
-                f"{options.max_difference:g} is allowed (--max-difference): nothing is written"
-            )
-        else:
-            return _Attempt(path, program, found)
-    raise UsageError(f"{options.program}: {said}")
-
-
-def _compared(options: argparse.Namespace, attempt: Path, calls: Sequence[MethodCall]) -> Sameness:
-    from xir.runtime.same_results import sameness
-
-    with step("Comparing both files"):
-        return sameness(options.program, attempt, calls, options.data, in_stock=options.stock)
-
-
 def _tell(
     options: argparse.Namespace,
-    programs: tuple[ExecutorchProgram, ExecutorchProgram],
+    old: ExecutorchProgram,
+    taken: Attempt,
     sizes: tuple[int, int],
-    found: Sameness,
     calls: Sequence[MethodCall],
 ) -> None:
     """Print what was chosen, both files beside each other, and how near they are. The sizes are of before and after:
@@ -195,7 +139,7 @@ def _tell(
     from xir.tools.aot.before_after import before_and_after
 
     cpu = options.cpu or DEFAULT_CPU
-    new = programs[1]
+    new, found = taken.program, taken.found
     for said in new.remarks:
         if isinstance(said, Remark) and said.name == "not-raised":
             print(said.message)
@@ -206,13 +150,16 @@ def _tell(
     delegates = f"{new.num_delegates} delegate{'' if new.num_delegates == 1 else 's'}"
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
     before, after = map(size_text, sizes)
+    if taken.passed_over:
+        verb = "are" if taken.way.pipeline else "is"
+        print(f"{options.output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})")
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
     if found.without_stock is None:
         print(f"{options.output}: compared in xir's runtime and in stock ExecuTorch's")
     elif options.stock:
         print(f"{options.output}: compared in xir's runtime alone; stock ExecuTorch's: {found.without_stock}")
-    for line in before_and_after(programs, sizes, found, cpu):
+    for line in before_and_after((old, new), sizes, found, cpu):
         print(f"    {line}".rstrip())
 
 

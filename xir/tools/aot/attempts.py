@@ -1,0 +1,145 @@
+"""The ways in which an existing file is optimised, the fastest first, and which of them is taken."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xir.cost.processors import processors
+from xir.files import size_text
+from xir.ir.diagnostics import DiagnosticError
+from xir.progress import step
+from xir.tools.aot.predicted import predicted_microseconds
+from xir.tools.command_line import UsageError
+
+if TYPE_CHECKING:
+    from xir.api import ExecutorchProgram, XnnpackPartitioner
+    from xir.ir.remarks import RemarkFilter
+    from xir.runtime.same_results import MethodCall, Sameness
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to optimise a file."""
+
+    pipeline: str
+    """The passes; none at all where the file stays as it is."""
+    what: str
+    """What they optimise."""
+
+
+WAYS = (
+    Way("remake", "the whole program"),
+    Way("optimize,schedule,finish", "its delegates alone"),
+    Way("optimize,finish", "its delegates alone, as they round,"),
+    Way("", "nothing"),
+)
+"""The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken. Times
+that are measured decide nothing, as the same file has to come of the same command."""
+
+GROWN_ANYWAY = 16 << 10
+"""The bytes that a file may always grow by, whatever it has: its tables are another program's."""
+
+SLOWER = 1.01
+"""How many times the old file's time a new one may be predicted to take: less than profiles tell apart."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A file that may take the old one's place."""
+
+    path: Path
+    program: ExecutorchProgram
+    way: Way
+    found: Sameness
+    passed_over: Sequence[str]
+    """The better ways, each with the reason why it was not taken."""
+
+
+class _NotTakenError(Exception):
+    """A way that is not taken; the text is the reason."""
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Tries the ways on one file."""
+
+    options: argparse.Namespace
+    old: ExecutorchProgram
+    partitioner: XnnpackPartitioner
+    calls: Sequence[MethodCall]
+    folder: Path
+    """Where new files are written."""
+    remarks: RemarkFilter | None
+
+    def first(self) -> Attempt:
+        """What the first way makes that may be taken. UsageError if none may, as for a program that draws numbers."""
+        reasons: list[str] = []
+        for number, way in enumerate(WAYS):
+            path = self.folder / f"{number}.pte"
+            try:
+                program = self._made(way, path)
+                found = self._compared(path)
+            except _NotTakenError as reason:
+                reasons.append(f"{way.what}: {reason}")
+                continue
+            return Attempt(path, program, way, found, reasons)
+        raise UsageError(f"{self.options.program}: {reasons[-1].partition(': ')[2]}: nothing is written")
+
+    def _made(self, way: Way, path: Path) -> ExecutorchProgram:
+        try:
+            with step(f"Optimising {self.options.program}"):
+                program = self.old.optimized(self.partitioner, pipeline=way.pipeline, remarks=self.remarks)
+                program.save(path)
+        except DiagnosticError as error:
+            if not way.pipeline:
+                raise
+            raise _NotTakenError(f"it does not compile, {str(error.diagnostic).partition(chr(10))[0]}") from None
+        if way.pipeline:
+            self._check_growth(path.stat().st_size)
+            self._check_prediction(program)
+        return program
+
+    def _check_growth(self, size: int) -> None:
+        before = size_of(self.options)
+        growth = self.partitioner.max_growth
+        if growth is None:
+            growth = processors(self.partitioner.cpu).growth
+        if growth is None or math.isinf(growth) or size <= before + max(growth * before, GROWN_ANYWAY):
+            return
+        raise _NotTakenError(
+            f"it would take {size_text(size)} for {size_text(before)}, more than --max-growth {growth:g}"
+        )
+
+    def _check_prediction(self, program: ExecutorchProgram) -> None:
+        for profile in processors(self.partitioner.cpu).profiles:
+            before, after = (predicted_microseconds(each, profile) for each in (self.old, program))
+            if after > before * SLOWER:
+                raise _NotTakenError(
+                    f"it is predicted to take {after:.1f} \N{MICRO SIGN}s for {before:.1f} \N{MICRO SIGN}s on "
+                    f"{profile.processor}"
+                )
+
+    def _compared(self, path: Path) -> Sameness:
+        from xir.runtime.same_results import sameness
+
+        options = self.options
+        with step("Comparing both files"):
+            found = sameness(options.program, path, self.calls, options.data, in_stock=options.stock)
+        if found.refusal is not None:
+            raise _NotTakenError(f"stock ExecuTorch runs the old file, and would not run this: {found.refusal}")
+        if not found.difference <= options.max_difference:
+            raise _NotTakenError(
+                f"{found.where} would differ by {found.difference:.1e} of its largest magnitude, "
+                f"where {options.max_difference:g} is allowed (--max-difference)"
+            )
+        return found
+
+
+def size_of(options: argparse.Namespace) -> int:
+    """The bytes of the old file, with those of its weights."""
+    return sum(path.stat().st_size for path in (options.program, *options.data))

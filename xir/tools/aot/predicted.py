@@ -1,0 +1,92 @@
+"""What a file is predicted to take: the nodes of its delegates, and the kernels between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from xir.cost_report import nodes_cost
+from xir.dialects import pte, xnnpack
+from xir.ir.walking import ops_in
+
+if TYPE_CHECKING:
+    from xir.api import ExecutorchProgram
+    from xir.cost.profile import CostProfile
+
+KERNEL_NANOSECONDS = {
+    "gelu": 8.0,
+    "norm": 4.0,
+    "softmax": 4.0,
+    "pool": 4.0,
+    "sigmoid": 3.0,
+    "tanh": 3.0,
+    "exp": 3.0,
+    "permute": 2.0,
+    "transpose": 2.0,
+    "arg": 2.0,
+}
+"""What a kernel outside takes for each element of its largest tensor, by a part of its name: a bit less than
+xir's do on Zen 4, and stock ExecuTorch's portable ones take longer. No profile has kernels outside."""
+
+ELEMENT_NANOSECONDS = 0.5
+"""The same of any other kernel."""
+
+PRODUCT_NANOSECONDS = 0.3
+"""What a multiply-add of matrices and convolutions takes in a kernel outside."""
+
+PRODUCTS = ("mm", "convolution", "linear")
+"""Parts of the names of kernels that compute sums of products."""
+
+CALL_NANOSECONDS = 100.0
+"""What a call of a kernel or of a delegate takes besides."""
+
+
+def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> float:
+    """The predicted time of all methods, each once, on one thread.
+
+    A cost profile predicts the nodes of delegates; kernels outside are estimated by their tensors' sizes. A method with
+    open sizes counts with its largest ones, what is jumped over as if it ran.
+    """
+    outside = sum(map(_outside, ops_in(program.module, pte.InstructionOp)))
+    return outside / 1e3 + sum(_inside(plan, profile) for plan in ops_in(program.module, pte.ExecutionPlanOp))
+
+
+def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
+    """The microseconds of all delegates of a method, one after the other: what one reads, others have in the cache."""
+    nodes = [node for each in plan.delegates for node in ops_in(each, xnnpack.NodeOp)]
+    return nodes_cost(plan.sym_name.data, nodes, profile).microseconds
+
+
+def _outside(op: Operation) -> float:
+    """The nanoseconds of an instruction, without those of a delegate's nodes."""
+    if not isinstance(op, pte.KernelCallOp):
+        return CALL_NANOSECONDS if isinstance(op, pte.DelegateCallOp) else 0.0
+    kernel = op.kernel.data.partition("::")[2]
+    shapes = [tensor.shape for value in op.args for tensor in _tensors(value)]
+    if not shapes:
+        return CALL_NANOSECONDS
+    if any(part in kernel for part in PRODUCTS):
+        return CALL_NANOSECONDS + PRODUCT_NANOSECONDS * prod(shapes[-1]) * _terms(kernel, shapes)
+    each = next((cost for part, cost in KERNEL_NANOSECONDS.items() if part in kernel), ELEMENT_NANOSECONDS)
+    return CALL_NANOSECONDS + each * max(map(prod, shapes))
+
+
+def _terms(kernel: str, shapes: Sequence[tuple[int, ...]]) -> int:
+    """How many products are added for an element of the result, the last tensor; at most, for those of matrices."""
+    if "convolution" in kernel and len(shapes) > 1:
+        return prod(shapes[1][1:])
+    return max((shape[-1] for shape in shapes[:-1] if shape), default=1)
+
+
+def _tensors(value: SSAValue) -> Iterator[pte.TensorOp]:
+    """The tensors of an argument."""
+    match value.owner:
+        case pte.TensorOp() as op:
+            yield op
+        case pte.TensorListOp() | pte.OptionalTensorListOp() as op:
+            yield from (item.owner for item in op.items if isinstance(item.owner, pte.TensorOp))
+        case _:
+            return
