@@ -56,7 +56,9 @@ void AddTranspose(DrawnGraph* g) {
 void AddReshape(DrawnGraph* g) {
   const Entry input = *g->Operand();
   Dims out = input.dims;
-  switch (g->draws().Below(4)) {
+  constexpr size_t kMostDims = 6;
+  const bool full = out.size() == kMostDims && !g->odd();
+  switch (full ? 0 : g->draws().Below(4)) {
     case 0:
       out = {static_cast<uint32_t>(Numel(input.dims))};
       break;
@@ -100,6 +102,7 @@ void AddSlice(DrawnGraph* g) {
 
 void AddPad(DrawnGraph* g) {
   const Entry input = *g->Operand();
+  if (input.dims.empty() && !g->odd()) return AddUnary(g, XNodeUnion::XNNAbs);
   graph::XNNStaticConstantPadT node;
   Dims out;
   for (const uint32_t dim : input.dims) {
