@@ -56,9 +56,10 @@ void AddTranspose(DrawnGraph* g) {
 void AddReshape(DrawnGraph* g) {
   const Entry input = *g->Operand();
   Dims out = input.dims;
+  // XNNPACK has so many dimensions at most, and a file has no new shape without any.
   constexpr size_t kMostDims = 6;
-  const bool full = out.size() == kMostDims && !g->odd();
-  switch (full ? 0 : g->draws().Below(4)) {
+  const bool fixed = (out.empty() || out.size() == kMostDims) && !g->odd();
+  switch (fixed ? 0 : g->draws().Below(4)) {
     case 0:
       out = {static_cast<uint32_t>(Numel(input.dims))};
       break;
