@@ -29,7 +29,8 @@ constexpr const char* kOfTypes[] = {"XNNPACK does not compute it from",
                                     "the graph has no values or no nodes",
                                     "is not a constant",
                                     "a filter in 4 bits",
-                                    "nothing uses result"};
+                                    "nothing uses result",
+                                    "bytes, constant"};
 
 bool IsOfTypes(const std::string& message) {
   return std::any_of(std::begin(kOfTypes), std::end(kOfTypes),
