@@ -32,6 +32,7 @@ const Entry* Partner(DrawnGraph* g, const Entry& a) {
 
 void AddUnary(DrawnGraph* g, XNodeUnion kind) {
   const Entry* input = g->Operand();
+  if (kind == XNodeUnion::XNNSoftmax && input->dims.empty() && !g->odd()) kind = XNodeUnion::XNNAbs;
   graph::XNNNode1x1T node;
   node.input_id = g->Id(input->id);
   node.output_id = g->Id(g->Result(input->type, input->dims)->id);

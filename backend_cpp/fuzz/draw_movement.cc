@@ -56,7 +56,10 @@ void AddTranspose(DrawnGraph* g) {
 void AddReshape(DrawnGraph* g) {
   const Entry input = *g->Operand();
   Dims out = input.dims;
-  switch (g->draws().Below(4)) {
+  // XNNPACK has so many dimensions at most, and a file has no new shape without any.
+  constexpr size_t kMostDims = 6;
+  const bool fixed = (out.empty() || out.size() == kMostDims) && !g->odd();
+  switch (fixed ? 0 : g->draws().Below(4)) {
     case 0:
       out = {static_cast<uint32_t>(Numel(input.dims))};
       break;
@@ -100,6 +103,7 @@ void AddSlice(DrawnGraph* g) {
 
 void AddPad(DrawnGraph* g) {
   const Entry input = *g->Operand();
+  if (input.dims.empty() && !g->odd()) return AddUnary(g, XNodeUnion::XNNAbs);
   graph::XNNStaticConstantPadT node;
   Dims out;
   for (const uint32_t dim : input.dims) {

@@ -10,9 +10,6 @@ constexpr XNodeUnion kWithWeights[] = {XNodeUnion::XNNFullyConnected, XNodeUnion
                                        XNodeUnion::XNNDepthwiseConv2d,
                                        XNodeUnion::XNNConvTranspose2d};
 
-// Tags from here on are not ExecuTorch's.
-constexpr auto kFirstOwnKind = static_cast<XNodeUnion>(128);
-
 void AddNode(DrawnGraph* g, bool weights) {
   const auto& kinds = graph::EnumValuesXNodeUnion();
   constexpr size_t kCount = sizeof(kinds) / sizeof(kinds[0]);

@@ -12,6 +12,9 @@
 
 namespace xir::fuzz {
 
+// Tags from here on are not ExecuTorch's.
+constexpr auto kFirstOwnKind = static_cast<graph::XNodeUnion>(128);
+
 // A tensor that the graph takes or gives, by its place among a call's arguments.
 struct ExternalTensor {
   graph::XNNDatatype datatype = graph::XNNDatatype::FP32;

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "counted_kernels.h"
 #include "draws.h"
 #include "fuzz_one.h"
 #include "kernels/registry.h"

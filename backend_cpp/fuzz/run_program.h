@@ -1,8 +1,7 @@
 // Loads a program and runs its methods as an application would, and as none should.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <cstddef>
 
 #include "draws.h"
 #include "xir/span.h"
@@ -21,9 +20,6 @@ struct Outcome {
 // inputs' memory vanishes after each execution. Ends the process where the runtime breaks its word,
 // or takes more memory or time than is in proportion to the file's size.
 Outcome RunProgram(Bytes file, Draws* draws);
-
-// The portable kernels that have not succeeded in this process yet.
-std::vector<std::string> KernelsWithoutSuccess();
 
 // Whether the program's one method takes small numbers for its inputs and succeeds, or those that
 // index any table of two rows.
