@@ -36,6 +36,8 @@ def calibration_inputs(sample: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
 def gather_statistics(model: nn.Module, inputs: Sequence[tuple[Tensor, ...]]) -> None:
     """Set each batch norm's statistics from data: random weights alone give activations that fade or explode."""
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d)]
+    if not norms:
+        return
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # the mean over all batches

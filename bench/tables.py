@@ -80,7 +80,8 @@ class Results:
         tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if tree.pop("format", None) != FORMAT:
             raise ValueError(f"{path} is not of format {FORMAT}; measure again with `make tables`")
-        return cls(**tree | {"rows": [Row(**row) for row in tree["rows"]]})
+        rows: list[Any] = tree.pop("rows")
+        return cls(**tree, rows=[Row(**row) for row in rows])
 
     def write(self, path: Path) -> None:
         """Write the file; earlier rows of the same processor that were not measured again stay."""

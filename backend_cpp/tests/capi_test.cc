@@ -305,7 +305,7 @@ XIR_TEST(c_interface_tells_where_events_come_from) {
 }
 
 XIR_TEST(c_interface_has_profiles_of_one_method) {
-  const Blob file = WithSecondMethod(ReadGolden("stock_small"));
+  const Blob file = WithSecondMethod(ReadGolden("stock_small.pte"));
   const xir_source source = xir_source_copied(file.data(), file.size());
   xir_options options = XIR_OPTIONS_INIT;
   const std::vector<std::string> paths = PythonLibraryPaths();
