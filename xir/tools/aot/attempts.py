@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from xir.cost.processors import processors
 from xir.files import size_text
 from xir.ir.diagnostics import DiagnosticError
+from xir.lock.predicted import predicted_microseconds
 from xir.progress import step
-from xir.tools.aot.predicted import predicted_microseconds
 from xir.tools.command_line import UsageError
 
 if TYPE_CHECKING:

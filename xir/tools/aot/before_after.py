@@ -9,7 +9,7 @@ from xir.cost.processors import processors
 from xir.files import size_text
 from xir.lock.facts import Facts, program_facts
 from xir.lock.lock_file import number_of
-from xir.tools.aot.predicted import predicted_microseconds
+from xir.lock.predicted import predicted_microseconds
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
