@@ -245,9 +245,9 @@ def xnnpack_faults_page() -> str:
         found = f"{inspect.getdoc(fault.sites)}\n\n" if fault.sites else ""
         text += f"## {fault.name}\n\nIn {fault.place}: {fault.wrong}. `{fault.kept_by}` avoids it.\n\n"
         text += f"{found}```mlir\n{fault.smallest.strip()}\n```\n\n"
-    heads = ("node", "type", "kernels", "numbers", "result")
+    heads = ("node", "type", "kernels", "processors", "numbers", "result")
     limits = (
-        (f"`{each.node}`", f"`{each.dtype}`", f"`{each.place}`", each.numbers, each.gives)
+        (f"`{each.node}`", f"`{each.dtype}`", f"`{each.place}`", each.processors, each.numbers, each.gives)
         for each in kernel_limits.KERNEL_LIMITS
     )
     return f"{text}## Kernels\n\n{module_docstring(kernel_limits)}\n\n{table(heads, limits)}"

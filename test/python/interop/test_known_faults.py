@@ -25,6 +25,7 @@ from xir.ir.parser import parse_module
 from xir.runtime import Runtime, XirRuntimeError
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.known_faults import KNOWN_FAULTS, KnownFault
+from xir.cost.native import this_machine
 from xir.transforms.xnnpack.known_faults.kernels import KERNEL_LIMITS, KernelLimit
 
 Eager = Callable[..., tuple[Tensor, ...]]
@@ -161,8 +162,13 @@ NODES: dict[str, Callable[[Tensor], Tensor]] = {
 """What PyTorch calls the nodes with such kernels."""
 
 
+OTHERS = "without AVX-512" if this_machine().isa == "avx512" else "with AVX-512"
+LIMITS = [limit for limit in KERNEL_LIMITS if limit.processors != OTHERS]
+"""Those of this processor's kernels."""
+
+
 @pytest.mark.here
-@pytest.mark.parametrize("limit", KERNEL_LIMITS, ids=lambda limit: f"{limit.node}-{limit.dtype}-{limit.wrong:g}")
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.node}-{limit.dtype}-{limit.wrong:g}")
 def test_kernels_compute_some_numbers_wrong(limit: KernelLimit) -> None:
     """And those beside them right. If this fails, the library has been mended: remove the entry."""
     numbers = torch.tensor([limit.wrong, limit.right], dtype={"f32": torch.float32, "f16": torch.float16}[limit.dtype])
