@@ -60,10 +60,10 @@ func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func @other_powers(
 // CHECK:         xnnpack.unary square_root
 // CHECK-NEXT:    xnnpack.binary multiply
-// CHECK-NEXT:    xnnpack.unary log
+// CHECK:         xnnpack.unary log
 // CHECK:         xnnpack.unary exp
 // CHECK:         xnnpack.unary abs
-// CHECK-NEXT:    xnnpack.unary log
+// CHECK:         xnnpack.unary log
 // CHECK:         xnnpack.unary exp
 // CHECK:         xnnpack.binary multiply %{{.*}}, %{{.*}} {output_max = 1.000000e+00 : f32, output_min = -1.000000e+00 : f32}
 // CHECK:         edge.pow.Tensor_Scalar
@@ -98,11 +98,16 @@ func.func @power_of_tensors(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf3
 // CHECK-NEXT:    xnnpack.unary exp
 // CHECK-NEXT:    xnnpack.constant dense<1.09861231> : tensor<f32>
 // CHECK-NEXT:    xnnpack.binary multiply
-// CHECK-NEXT:    xnnpack.unary exp
-// CHECK-NEXT:    xnnpack.unary log
+// CHECK-NEXT:    %[[BASE:.*]] = xnnpack.unary exp
+// CHECK-NEXT:    %[[FINITE:.*]] = xnnpack.clamp %[[BASE]] {output_max = 3.40282347e+38 : f32, output_min = -3.40282347e+38 : f32}
+// CHECK-NEXT:    %[[LOG:.*]] = xnnpack.unary log %[[FINITE]]
+// CHECK-NEXT:    %[[BEYOND:.*]] = xnnpack.binary subtract %[[BASE]], %[[FINITE]]
+// CHECK-NEXT:    xnnpack.binary add %[[LOG]], %[[BEYOND]]
 // CHECK-NEXT:    xnnpack.constant dense<1.442695e+00> : tensor<f32>
 // CHECK-NEXT:    xnnpack.binary multiply
-// CHECK-NEXT:    xnnpack.unary log
+// CHECK:         xnnpack.unary log
+// CHECK-NEXT:    xnnpack.binary subtract
+// CHECK-NEXT:    xnnpack.binary add
 // CHECK-NEXT:    xnnpack.constant dense<4.342945e-01> : tensor<f32>
 // CHECK-NEXT:    xnnpack.binary multiply
 // CHECK-NEXT:    xnnpack.yield

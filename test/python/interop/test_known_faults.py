@@ -19,13 +19,13 @@ from emitter.modules import emitted
 from interop.test_pte_files import run_stock
 from torch import Tensor
 
+from xir.cost.native import this_machine
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
 from xir.runtime import Runtime, XirRuntimeError
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.known_faults import KNOWN_FAULTS, KnownFault
-from xir.cost.native import this_machine
 from xir.transforms.xnnpack.known_faults.kernels import KERNEL_LIMITS, KernelLimit
 
 Eager = Callable[..., tuple[Tensor, ...]]

@@ -222,3 +222,30 @@ def test_ranks(rank: int) -> None:
 )  # fmt: skip
 def test_elementwise_in_context(cases: Cases) -> None:
     assert_each_whole(cases)
+
+
+UNBOUNDED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "log": torch.log,
+    "log2": torch.log2,
+    "log10": torch.log10,
+    "log1p": torch.log1p,
+    "logit": torch.logit,
+    "pow": lambda x: torch.pow(x.abs(), 0.3),
+    "pow of tensors": lambda x: torch.pow(x.abs(), 0.3 * torch.ones_like(x)),
+    "logsumexp": lambda x: torch.logsumexp(x[:, None], 1),
+    "a norm whose sum overflows": lambda x: torch.linalg.vector_norm(x[:, None] * torch.tensor(1e30), 3, dim=1),
+    "softplus": F.softplus,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_logarithms_hide_no_infinity_and_no_nan(dtype: torch.dtype) -> None:
+    """XNNPACK's are 88.4 and 88.8 on processors without AVX-512: a norm of numbers whose cubes overflow was 6.2e12."""
+    x = torch.tensor([math.inf, math.nan, 100, 1, 0.25], dtype=dtype)
+    model = Function(lambda x: [function(x) for function in UNBOUNDED.values()])
+    program = to_edge(torch.export.export(model, (x,))).to_backend(XnnpackPartitioner()).to_executorch()
+    results = runtime.Runtime.get().load_program(program.buffer).load_method("forward").execute([x])
+    for name, function, got in zip(UNBOUNDED, UNBOUNDED.values(), results, strict=True):
+        want = function(x) if name != "a norm whose sum overflows" else torch.where(x.isnan(), x, math.inf)
+        special = ~want.isfinite()
+        torch.testing.assert_close(got[special], want[special], equal_nan=True, msg=lambda text, n=name: f"{n}: {text}")

@@ -27,6 +27,7 @@ from xir.transforms.xnnpack.legalizations.special_functions import (
     difference,
     is_power_of_2,
     lifted,
+    logarithm,
     returned,
     scaled,
     truncated,
@@ -67,7 +68,7 @@ def binary_rule(kind: str) -> Rule:
 
 
 for row in UNARY:
-    names = [name for name in row.edge if name not in ("edge.sin", "edge.cos")]
+    names = [name for name in row.edge if name not in ("edge.log", "edge.sin", "edge.cos")]
     # A number in quantised form is a float: what works on bits has no part in it.
     table = Quantized.TABLE if row.elements != "integer" else None
     for name in names:
@@ -161,11 +162,19 @@ def trunc(op: edge.TruncOp, b: NodeBuilder) -> SSAValue:
     return truncated(b, b.promoted(op.self))
 
 
+@rule(quantized=Quantized.TABLE)
+def natural_logarithm(op: edge.LogOp, b: NodeBuilder) -> SSAValue:
+    """The logarithm. Between integers, which are finite, it is a node alone, which is a table."""
+    if integers_around(op.self, op.results[0], b.ctx) is not None:
+        return b.unary("log", op.self)
+    return returned(op, b, logarithm(b, b.promoted(op.self)))
+
+
 @rule()
 def other_logarithm(op: edge.Log2Op | edge.Log10Op, b: NodeBuilder) -> SSAValue:
     """The logarithm to base 2 or 10."""
     base = 2 if op.name == "edge.log2" else 10
-    return scaled(b, b.unary("log", b.promoted(op.self)), 1 / math.log(base))
+    return returned(op, b, scaled(b, logarithm(b, b.promoted(op.self)), 1 / math.log(base)))
 
 
 @rule(quantized=Quantized.TABLE)

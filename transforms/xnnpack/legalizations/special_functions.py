@@ -95,6 +95,17 @@ def finite(b: NodeBuilder, value: SSAValue) -> SSAValue:
     return b.clamp(value, -LARGEST, LARGEST)
 
 
+def logarithm(b: NodeBuilder, value: SSAValue) -> SSAValue:
+    """log x, of infinity and NaN as well.
+
+    XNNPACK's is a number for both on processors without AVX-512, so that a power of a sum that has overflowed would
+    look like a result. What `value` is beyond the largest number is added: infinity, NaN, or 0.
+    """
+    value = widened(b, value)
+    number = finite(b, value)
+    return b.binary("add", b.unary("log", number), difference(b, value, number))
+
+
 def is_positive(b: NodeBuilder, value: SSAValue) -> SSAValue:
     """1 where a value is above 0, else 0: two multiplications by a power of 2, each clamped, lift any number to 1.
 
@@ -297,10 +308,10 @@ def by_logarithm(b: NodeBuilder, value: SSAValue, exponent: float) -> SSAValue:
     """
     if b.has_xir_nodes:
         return b.binary("pow", value, b.scalar(exponent, value))
-    logarithm = b.unary("log", value)
-    number = finite(b, logarithm)
+    power = logarithm(b, value)
+    number = finite(b, power)
     undefined = difference(b, number, number)
-    return b.binary("add", b.unary("exp", scaled(b, logarithm, exponent)), undefined)
+    return b.binary("add", b.unary("exp", scaled(b, power, exponent)), undefined)
 
 
 def whole_power(b: NodeBuilder, value: SSAValue, exponent: int) -> SSAValue:
@@ -338,8 +349,8 @@ def pow_tensor(op: edge.PowTensorTensorOp, b: NodeBuilder) -> SSAValue:
     if b.has_xir_nodes:
         return returned(op, b, b.binary("pow", argument(b, op.self), argument(b, op.exponent)))
     base, exponent = argument(b, op.self), finite(b, argument(b, op.exponent))
-    logarithm = finite(b, b.unary("log", b.unary("abs", base)))
-    magnitude = b.unary("exp", b.binary("multiply", exponent, logarithm))
+    power = finite(b, logarithm(b, b.unary("abs", base)))
+    magnitude = b.unary("exp", b.binary("multiply", exponent, power))
     negative = is_positive(b, b.unary("negate", base))
     halves = b.unary("floor", scaled(b, exponent, 0.5))
     parity = difference(b, exponent, scaled(b, halves, 2.0))
