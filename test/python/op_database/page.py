@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from reference.roundings import ROUNDINGS
 
-from op_database.exceptions import LISTED
+from op_database.exceptions import LISTED_HERE
 from op_database.outcome import MEANING, Kind, Outcome
 from op_database.run import Operator, Records
 
@@ -87,7 +87,7 @@ def exceptions(found: Mapping[Operator, Records]) -> list[str]:
             "other infinities and NaN alone" if entry.most is None else f"at most {entry.most:g} times the number",
             entry.reason,
         )
-        for entry in LISTED
+        for entry in LISTED_HERE
     )
     return ["## Listed", "", *table(heads, entries)]
 
