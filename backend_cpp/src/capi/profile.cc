@@ -129,6 +129,7 @@ xir_code xir_profile_render(xir_profile* profile, xir_profile_format format, con
       case XIR_PROFILE_ETDUMP:
         profile->rendered = xir::ProfileEtdump(profile->executions);
         break;
+      case XIR_PROFILE_FORMAT_MAX:
       default:
         return Report(
             Fail(Code::kInvalidArgument, "profiles have no format ", static_cast<int>(format)));

@@ -93,7 +93,7 @@ def test_a_file_that_stock_would_refuse_is_not_written(
     becomes(monkeypatch, lambda x: torch.relu(x) + torch.erfinv(0 * x))
     assert main(["old.pte", "-o", "new.pte"]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("xir-aot: error: old.pte: stock ExecuTorch runs it, and would not run the new file: ")
+    assert error.startswith("xir-aot: error: old.pte: stock ExecuTorch runs the old file, and would not run this: ")
     assert error.endswith(": nothing is written\n")
     assert not Path("new.pte").exists()
     assert main(["old.pte", "-o", "new.pte", "--no-stock"]) == 0

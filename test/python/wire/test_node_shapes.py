@@ -153,7 +153,9 @@ CASES = (
     refuses(xnnpack.StaticSliceOp, (5, 4), result=(3, 4), offsets=(3, 0), sizes=(3, 4), eager_takes=SLICE_ENDS),
     refuses(xnnpack.StaticSliceOp, (5, 4), result=(5, 4), offsets=(0,), sizes=(5,), eager_takes=FIRST),
     takes(xnnpack.StaticConstantPadOp, (5, 4), result=(6, 9), pre_paddings=(1, 2), post_paddings=(0, 3)),
-    refuses(xnnpack.StaticConstantPadOp, (5, 4), result=(6, 4), eager_takes=LAST, pre_paddings=(1,), post_paddings=()),
+    refuses(
+        xnnpack.StaticConstantPadOp, (5, 4), result=(6, 4), eager_takes=LAST, pre_paddings=(1,), post_paddings=(0,)
+    ),
     takes(xnnpack.StaticResizeBilinear2dOp, IMAGE, result=(2, 3, 20, 4), new_height=3, new_width=20),
     takes(xnnpack.StaticResizeBilinear2dOp, IMAGE, result=(2, 8, 9, 4), new_height=8, new_width=9, align_corners=True),
     refuses(xnnpack.StaticResizeBilinear2dOp, (7, 9, 4), result=(3, 3, 4), new_height=3, new_width=3),

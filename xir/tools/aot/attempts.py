@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Way:
+class Approach:
     """A way to optimise a file."""
 
     pipeline: str
@@ -33,10 +33,10 @@ class Way:
 
 
 WAYS = (
-    Way("remake", "the whole program"),
-    Way("optimize,schedule,finish", "its delegates alone"),
-    Way("optimize,finish", "its delegates alone, as they round,"),
-    Way("", "nothing"),
+    Approach("remake", "the whole program"),
+    Approach("optimize,schedule,finish", "its delegates alone"),
+    Approach("optimize,finish", "its delegates alone, as they round,"),
+    Approach("", "nothing"),
 )
 """The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken. Times
 that are measured decide nothing, as the same file has to come of the same command."""
@@ -54,7 +54,7 @@ class Attempt:
 
     path: Path
     program: ExecutorchProgram
-    way: Way
+    way: Approach
     found: Sameness
     passed_over: Sequence[str]
     """The better ways, each with the reason why it was not taken."""
@@ -90,7 +90,7 @@ class Attempts:
             return Attempt(path, program, way, found, reasons)
         raise UsageError(f"{self.options.program}: {reasons[-1].partition(': ')[2]}: nothing is written")
 
-    def _made(self, way: Way, path: Path) -> ExecutorchProgram:
+    def _made(self, way: Approach, path: Path) -> ExecutorchProgram:
         try:
             with step(f"Optimising {self.options.program}"):
                 program = self.old.optimized(self.partitioner, pipeline=way.pipeline, remarks=self.remarks)
