@@ -347,10 +347,10 @@ XIR_API xir_code xir_profile_origin(const xir_profile* profile, size_t execution
                                     size_t index, xir_origin* origin);
 
 typedef enum xir_profile_format {
-  XIR_PROFILE_TABLE = 0, /* text for people: means over the executions, by operator and module */
-  XIR_PROFILE_TRACE = 1, /* Chrome's JSON, which ui.perfetto.dev opens */
+  XIR_PROFILE_TABLE = 0,  /* text for people: means over the executions, by operator and module */
+  XIR_PROFILE_TRACE = 1,  /* Chrome's JSON, which ui.perfetto.dev opens */
   XIR_PROFILE_ETDUMP = 2, /* an ETDump, which ExecuTorch's Inspector reads */
-  XIR_PROFILE_FORMAT_MAX = 0x7fffffff /* no format: an unknown one is still a value of the type */
+  XIR_PROFILE_FORMAT_MAX = 0x7fffffff /* none: makes every int a value of the type */
 } xir_profile_format;
 
 /* All executions in a format: `length` bytes, followed by a zero, valid until the next call with
