@@ -243,3 +243,46 @@ pte.program {
     pte.signature inputs (%x) outputs (%x)
   }
 }
+
+// -----
+
+// ExecuTorch's batch norm of one sample without running statistics, an instance norm, is a group norm.
+// CHECK-LABEL: func.func @instance_norm(
+// CHECK:         edge.native_group_norm(%{{.*}}, none, none) {C = 3 : i64, HxW = 20 : i64, N = 1 : i64, eps = 1.000000e-05 : f64, group = 3 : i64}
+pte.program {
+  pte.execution_plan @instance_norm arenas [0, 1024] {
+    %x = pte.tensor tensor<1x3x4x5xf32> planned <1, 0>
+    %y = pte.tensor tensor<1x3x4x5xf32> planned <1, 240>
+    %mean = pte.tensor tensor<3xf32> planned <1, 480>
+    %rstd = pte.tensor tensor<3xf32> planned <1, 496>
+    %none = pte.null
+    %yes = pte.bool true
+    %momentum = pte.double 1.000000e-01
+    %eps = pte.double 1.000000e-05
+    pte.chain {
+      pte.kernel_call "aten::_native_batch_norm_legit.no_stats_out" (%x, %none, %none, %yes, %momentum, %eps, %y, %mean, %rstd)
+    }
+    pte.signature inputs (%x) outputs (%y)
+  }
+}
+
+// -----
+
+// Of several samples it is none.
+pte.program {
+  pte.execution_plan @batch_norm arenas [0, 2048] {
+    %x = pte.tensor tensor<2x3x4x5xf32> planned <1, 0>
+    %y = pte.tensor tensor<2x3x4x5xf32> planned <1, 480>
+    %mean = pte.tensor tensor<3xf32> planned <1, 960>
+    %rstd = pte.tensor tensor<3xf32> planned <1, 976>
+    %none = pte.null
+    %yes = pte.bool true
+    %momentum = pte.double 1.000000e-01
+    %eps = pte.double 1.000000e-05
+    pte.chain {
+      // expected-remark@+1 {{method batch_norm stays as it is: aten::_native_batch_norm_legit.no_stats_out may change what it is given, and is no op of the edge dialect}}
+      pte.kernel_call "aten::_native_batch_norm_legit.no_stats_out" (%x, %none, %none, %yes, %momentum, %eps, %y, %mean, %rstd)
+    }
+    pte.signature inputs (%x) outputs (%y)
+  }
+}
