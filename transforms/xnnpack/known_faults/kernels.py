@@ -10,7 +10,7 @@ Three facts of such numbers are no limit of one node. On processors without fuse
 digits from angles of 7 · 10^5 on, where they are 0.02 off. Convolutions of few channels read a row's next pixels beside
 weights of 0, so an infinity or NaN in the image makes NaN of up to three pixels more than it reaches. And of a NaN and
 a number, minimum and maximum are either, by processor: a NaN that a constant mask replaces may stay, but for those of a
-softmax, which `fill-hidden-rows` keeps from arising.
+softmax, which `fill-hidden-rows` keeps from arising, and a NaN that it keeps may become an infinity.
 
 Logarithms of infinity and NaN are numbers on processors without AVX-512, which would hide that a sum has overflowed.
 The rules of `edge.log` and of what is composed of logarithms add nodes that keep both.
