@@ -117,7 +117,7 @@ class Build:
         assert found is not None, command
         planted = f"{copy}.o"
         command = command.replace(f" -c {source}", f" -c {copy}").replace(f" -o {found[1]}", f" -o {planted}")
-        command += " -w"  # a hole leaves functions that nobody calls
+        command += f" -w -iquote {shlex.quote(str(source.parent))}"  # a hole leaves functions that nobody calls
         subprocess.run(command, shell=True, check=True, cwd=self.folder)
         return found[1], planted
 
