@@ -107,7 +107,7 @@ class Connection:
                 return
 
     def complaint(self) -> str:
-        """": the last line on standard error", or what the process ended with, or nothing."""
+        """ ": the last line on standard error", or what the process ended with, or nothing."""
         lines = self._complaints.decode("utf-8", "replace").strip().splitlines()
         if lines:
             return f": {''.join(each if each.isprintable() else ' ' for each in lines[-1]).strip()}"

@@ -6,6 +6,7 @@ import hashlib
 import shlex
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,9 +70,7 @@ class Files:
         name = hashlib.sha256("".join(digests.values()).encode()).hexdigest()[:16]
         folder = f"{self.shell.folder}/{name}"
         names = shlex.join(digests)
-        check = (
-            "uname -m; cd {0} 2>/dev/null || exit 0; {{ sha256sum {1} || shasum -a 256 {1}; }} 2>/dev/null; exit 0"
-        )
+        check = "uname -m; cd {0} 2>/dev/null || exit 0; {{ sha256sum {1} || shasum -a 256 {1}; }} 2>/dev/null; exit 0"
         machine, _, sums = self.shell.run(check.format(folder, names), "looking for the program").partition("\n")
         self._check_machine(machine.strip())
         found = [line.split()[0] for line in sums.splitlines() if line.strip()]
@@ -89,10 +88,9 @@ class Files:
             program = shlex.quote(self.paths[0].name)
             self.shell.run(f"chmod 755 {part}/{program} && mv {part} {folder}", "moving the program to its place")
         except DeviceError as error:
-            try:
+            # A device that is gone cannot be tidied up: what went wrong first is told.
+            with suppress(DeviceError):
                 self.shell.run(f"rm -rf {part}", "tidying up")
-            except DeviceError:
-                pass  # the device is gone, or full of other things: what went wrong first is told
             if "No space left" in str(error):
                 raise DeviceError(f"{error}: free some room there, and try again") from error
             raise

@@ -181,7 +181,13 @@ class Session:
     def run(self, program: Loaded, runs: int = 1, seconds: float = 0.0, clock: Clock = "processor") -> Times:
         """Run a program so often, and until so many seconds have gone."""
         answer = self._ask(
-            "run", "running a program", RUNNING + seconds, program=program.number, runs=runs, seconds=seconds, clock=clock
+            "run",
+            "running a program",
+            RUNNING + seconds,
+            program=program.number,
+            runs=runs,
+            seconds=seconds,
+            clock=clock,
         )
         shortest = answer.number("shortest") if answer.has("shortest") else math.inf
         times = tuple(float(each) for each in answer.numbers("times"))
@@ -196,7 +202,9 @@ class Session:
         """What the last run computed: the name of its dtype, its shape, and its bytes in C order."""
         data = bytearray()
         while True:
-            answer = self._ask("output", "reading an output", LOADING, program=program.number, index=index, at=len(data))
+            answer = self._ask(
+                "output", "reading an output", LOADING, program=program.number, index=index, at=len(data)
+            )
             data += base64.b64decode(answer.text("data"))
             size = answer.whole("size")
             if len(data) >= size or not answer.text("data"):
@@ -245,11 +253,10 @@ class Session:
             Core(each.whole("core"), each.whole("frequency", 0), each.whole("capacity", 0))
             for each in answer.objects("cores")
         )
-        return Hello(
-            answer.text("xir"), answer.text("machine"), answer.text("system"), answer.text("xnnpack"), cores
-        )
+        return Hello(answer.text("xir"), answer.text("machine"), answer.text("system"), answer.text("xnnpack"), cores)
 
-    def _ask(self, request: str, doing: str, patience: float = PATIENCE, **members: Any) -> Answer:
+    def _ask(self, request: str, doing: str, patience: float | None = None, **members: Any) -> Answer:
+        patience = PATIENCE if patience is None else patience
         self._requests += 1
         line = json.dumps({"id": self._requests, "request": request, **members})
         found = self._connection.exchange(line.encode("ascii"), patience, doing)
@@ -264,7 +271,7 @@ class Session:
         if not isinstance(answer, dict) or answer.get("id") != self._requests:
             raise self._nonsense(doing, found.decode("utf-8", "replace"))
         if "error" in answer:
-            raise RefusedError(f"{self.device}: {doing}: {answer['error']}")
+            raise RefusedError(f"{self.device}: {doing}: {answer['error']}", answer.get("code") == "resource limit")
         return Answer(self.device, answer)
 
     def _nonsense(self, doing: str, found: str) -> DeviceError:
