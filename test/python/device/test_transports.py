@@ -28,7 +28,9 @@ SHELL = """#!/bin/sh
 # What stands for {name}: the last argument is the command.
 for command; do :; done
 echo "$command" >> '{home}/commands'
-case "$command" in 'cat >'*) if [ -e '{home}/full' ]; then echo 'cat: write error: No space left on device' >&2; exit 1; fi;; esac
+case "$command" in 'cat >'*)
+  if [ -e '{home}/full' ]; then echo 'cat: write error: No space left on device' >&2; exit 1; fi;;
+esac
 cd '{home}' || exit 255
 exec sh -c "$(echo "$command" | sed 's#/data/local/tmp#{home}/tmp#g')"
 """
@@ -37,7 +39,8 @@ BAD_LINES = (
     b"", b"nonsense", b"{", b"[]", b"null", b'{"request": 3}', b'{"request": "fly"}', b'{"id": -1, "request": "hello"}',
     b'{"request": "run"}', b'{"request": "run", "program": 9}', b'{"request": "load", "name": "none"}',
     b'{"request": "load", "path": "/none"}', b'{"request": "put", "name": "a", "size": 1e15, "data": ""}',
-    b'{"request": "put", "name": "a", "size": 3, "data": "AAA"}', b'{"request": "put", "name": "a", "size": 1, "data": "AAAA"}',
+    b'{"request": "put", "name": "a", "size": 3, "data": "AAA"}',
+    b'{"request": "put", "name": "a", "size": 1, "data": "AAAA"}',
     b'{"request": "put", "name": "b", "size": 9, "at": 3, "data": "AAAA"}', b'{"request": "hello"} {}',
     b'{"request": "\\ud800"}', b'{"request": "\\x"}', b'{"request": ["hello"]}', b'\xff\xfe', b'{"request": "\xff"}',
     b'{"request": "core", "core": 100000}', b'{"request": "drop", "name": "none"}', b"x" * (9 << 20),
