@@ -76,7 +76,7 @@ class CoreFacts:
 
 
 @dataclass(frozen=True)
-class Times:
+class RunTimes:
     """Of runs of a program, in nanoseconds."""
 
     runs: int
@@ -178,7 +178,7 @@ class Session:
         self._ask("input", f"giving input {index}", LOADING, program=program.number, index=index, name="input")
         self._ask("drop", "giving an input", name="input")
 
-    def run(self, program: Loaded, runs: int = 1, seconds: float = 0.0, clock: Clock = "processor") -> Times:
+    def run(self, program: Loaded, runs: int = 1, seconds: float = 0.0, clock: Clock = "processor") -> RunTimes:
         """Run a program so often, and until so many seconds have gone."""
         answer = self._ask(
             "run",
@@ -191,7 +191,7 @@ class Session:
         )
         shortest = answer.number("shortest") if answer.has("shortest") else math.inf
         times = tuple(float(each) for each in answer.numbers("times"))
-        return Times(answer.whole("runs"), shortest, answer.number("median"), times)
+        return RunTimes(answer.whole("runs"), shortest, answer.number("median"), times)
 
     def profile(self, program: Loaded, runs: int = 1) -> tuple[str, str]:
         """Where the time of runs goes: a table for people, and a trace as `--profile-trace` writes it."""

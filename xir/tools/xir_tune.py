@@ -17,7 +17,7 @@ from xir.device.errors import DeviceError
 from xir.files import atomic_file
 from xir.tools.command_line import ArgumentParser, UsageError
 from xir.tools.devices import add_device_options, device_of
-from xir.tuning.kept import Kept
+from xir.tuning.kept import KeptTimes
 from xir.tuning.machine import Measurable, fastest_core, measurable
 from xir.tuning.run import Bench, Outcome
 
@@ -90,7 +90,7 @@ def _tune(options: argparse.Namespace) -> int:
     before = None if options.only is None else measured_before(options.output, here.xnnpack)
     kernels = KERNELS if options.only is None else kernels_of(options.only)
     chosen = [each for each in by_coverage(every) if each.kernel in kernels]
-    kept = Kept(options.output.with_name(options.output.name + ".measured"), here.identity())
+    kept = KeptTimes(options.output.with_name(options.output.name + ".measured"), here.identity())
     outcome = Bench(connect, here.caches[1], kept, options.minutes * 60).measure(chosen)
     _check_enough(outcome, [each for each in fewest(every) if each.kernel in kernels], device.name, kept)
     if before is None:
@@ -155,7 +155,7 @@ def _described(device: Transport, core: int | None) -> tuple[Measurable, Callabl
     return here, connect
 
 
-def _check_enough(outcome: Outcome, needed: Sequence[Sample], device: str, kept: Kept) -> None:
+def _check_enough(outcome: Outcome, needed: Sequence[Sample], device: str, kept: KeptTimes) -> None:
     """DeviceError if there is too little to fit."""
     left = set(needed) & set(outcome.left)
     if left:

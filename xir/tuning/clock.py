@@ -10,10 +10,10 @@ from xir.device.session import Session
 APART = 0.1
 """By how much the reference's time may be another one."""
 
-LOOKS = 3
-"""References of which the shortest counts: others' work on the machine may lengthen some."""
+LOOKS = 20
+"""References of which the shortest counts: others' work on the machine lengthens some, in an emulator by half."""
 
-FIRST_LOOKS = 20
+FIRST_LOOKS = 40
 """The same at the beginning, until the clock has risen."""
 
 WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)

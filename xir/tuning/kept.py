@@ -15,7 +15,7 @@ SKIPPED = math.inf
 """What a sample took that the device is too slow or too small for."""
 
 
-class Kept:
+class KeptTimes:
     """A file of lines of JSON: what the machine is, and then what each sample took.
 
     An unfinished last line, of a process that was killed, does not count.

@@ -13,7 +13,7 @@ from xir.device.errors import DeviceError, LostConnectionError, RefusedError
 from xir.device.session import Loaded, Session
 from xir.progress import counted
 from xir.tuning.clock import reference, settled
-from xir.tuning.kept import SKIPPED, Kept
+from xir.tuning.kept import SKIPPED, KeptTimes
 from xir.tuning.measure import SHARE, Measured, Reading, apart, readings, repetitions, weights_of
 from xir.tuning.samples import Sample, program
 
@@ -49,7 +49,7 @@ class Bench:
     connect: Callable[[], Session]
     last_cache: int
     """Its bytes."""
-    kept: Kept
+    kept: KeptTimes
     seconds: float
     """How long may be measured; what was begun is finished."""
     _session: Session | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
-from xir.device.session import Session, Times
+from xir.device.session import RunTimes, Session
 from xir.runtime import Runtime
 from xir.tools import xir_tune
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
@@ -120,7 +120,7 @@ def test_every_sample_is_of_its_kernel() -> None:
 
 
 def test_no_cost_is_below_zero() -> None:
-    """Times that grow more slowly than the work would have a negative share for something else."""
+    """RunTimes that grow more slowly than the work would have a negative share for something else."""
     chosen = [DepthwiseSample(size, channels, (3, 3)) for size in (4, 16, 64) for channels in (32, 256)]
     measured = [Measured(each, 100.0 * (each.size**2 * each.channels) ** 0.7) for each in chosen]
     found = fit("dwconv", measured, {}, CACHES)
@@ -180,10 +180,10 @@ class Chains:
         assert chain in self.loaded
         assert (index, image.dtype) == (0, np.float32)
 
-    def run(self, chain: int, runs: int = 1, seconds: float = 0.0) -> Times:
+    def run(self, chain: int, runs: int = 1, seconds: float = 0.0) -> RunTimes:
         assert chain in self.loaded
         taken = chain * self.seconds * 1e9
-        return Times(runs, taken, taken, (taken,))
+        return RunTimes(runs, taken, taken, (taken,))
 
     def unload(self, chain: int) -> None:
         self.loaded.remove(chain)
