@@ -33,11 +33,10 @@ class KeptTimes:
             self._read()
 
     def begin(self, reference: float) -> None:
-        """Write what the machine is, unless the file has it."""
-        if not self.reference:
-            self.reference = reference
-            header = {"version": VERSION, "machine": self._identity, "reference": reference}
-            self.path.write_text(json.dumps(header) + "\n", encoding="utf-8")
+        """Write what the machine is, and its reference. Nothing is kept yet."""
+        self.reference = reference
+        header = {"version": VERSION, "machine": self._identity, "reference": reference}
+        self.path.write_text(json.dumps(header) + "\n", encoding="utf-8")
 
     def add(self, key: str, nanoseconds: float) -> None:
         """Write what a sample took."""
