@@ -36,6 +36,8 @@ Loads a .pte program, runs one of its methods, and prints how long that took.
                        bytes that this file keeps, of several programs; the least recently
                        used go (256 MiB, or twice the program's if that is more)
   --memory             print the memory of the loaded program
+  --serve              answer requests on standard input, one line of JSON each
+                       (docs/device_protocol.md), instead of running one program
   --help               this text
 
 ExecuTorch's options have its names; its --method_name, --cpu_threads and --num_executions
@@ -134,6 +136,10 @@ Result<Arguments> ParseArguments(int argc, const char* const* argv) {
       arguments.memory = true;
       continue;
     }
+    if (name == "--serve") {
+      arguments.serve = true;
+      continue;
+    }
     if (name == "--profile") {
       arguments.profile = true;
       continue;
@@ -149,7 +155,11 @@ Result<Arguments> ParseArguments(int argc, const char* const* argv) {
     }
     XIR_RETURN_IF_ERROR(SetOption(name, value, &arguments));
   }
-  if (arguments.model_path.empty()) return Fail(Code::kInvalidArgument, "--model_path is missing");
+  if (arguments.serve && !arguments.model_path.empty()) {
+    return Fail(Code::kInvalidArgument, "--serve takes no --model_path: requests bring programs");
+  }
+  if (arguments.model_path.empty() && !arguments.serve)
+    return Fail(Code::kInvalidArgument, "--model_path is missing");
   return arguments;
 }
 

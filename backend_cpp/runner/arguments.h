@@ -28,6 +28,7 @@ struct Arguments {
   size_t packed_weights_limit = 0;
   std::string xnnpack;
   double max_seconds = 0;
+  bool serve = false;
   bool help = false;
 
   // Whether anything asks for where the time went.

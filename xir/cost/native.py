@@ -99,10 +99,16 @@ def this_family(machine: str = "") -> Family:
 
 def this_machine(cpuinfo: Path = Path("/proc/cpuinfo"), machine: str = "") -> Machine:
     """The processor that this runs on: what Linux tells in `/proc/cpuinfo`, elsewhere its family alone."""
+    text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.exists() else ""
+    return machine_of(text, machine or platform.machine())
+
+
+def machine_of(cpuinfo: str, machine: str) -> Machine:
+    """The processor of which Linux says this in `/proc/cpuinfo`, and `uname` that it is such a machine."""
     family = this_family(machine)
     if family == "arm":
         return Machine("arm", "neon")
-    fields = _first_processor(cpuinfo) if family == "x86" and cpuinfo.exists() else {}
+    fields = first_processor(cpuinfo) if family == "x86" else {}
     if not fields:
         return Machine(family)
     flags = frozenset(fields.get("flags", "").split())
@@ -112,10 +118,9 @@ def this_machine(cpuinfo: Path = Path("/proc/cpuinfo"), machine: str = "") -> Ma
     return Machine(family, isa, fields.get("vendor_id", ""), model)
 
 
-def _first_processor(cpuinfo: Path) -> dict[str, str]:
-    """The fields of the first processor in the file."""
-    text = cpuinfo.read_text(encoding="utf-8", errors="replace").split("\n\n", 1)[0]
-    pairs = (line.partition(":") for line in text.splitlines())
+def first_processor(cpuinfo: str) -> dict[str, str]:
+    """The fields of the first processor in such a file."""
+    pairs = (line.partition(":") for line in cpuinfo.split("\n\n", 1)[0].splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 

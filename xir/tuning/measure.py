@@ -1,19 +1,14 @@
-"""Times of samples, each the shortest of several rounds."""
+"""What is measured: samples, and how long their chains are."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-import numpy as np
-
 from xir.cost.profile import READ_WEIGHTS
 from xir.cost.work import Work
-from xir.progress import counted
-from xir.runtime import Runtime
 from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
 from xir.tuning.samples import (
     AdditionSample,
@@ -32,7 +27,6 @@ from xir.tuning.samples import (
     SwapSample,
     TableSample,
     TranspositionSample,
-    program,
 )
 
 FEWEST_REPEATED, MOST_REPEATED = 9, 256
@@ -47,9 +41,6 @@ SHARE: dict[Reading, float] = {"held": 0.0, "kept": 0.125, "streamed": 2.0}
 MOVED = 1 << 20
 """The bytes of the results of the longer chain, within those limits: a node of few elements alone would be lost in what
 calls of the runtime take more or less."""
-ROUND_SECONDS = 0.02
-ROUNDS = 5
-
 SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32), (14, 256), (7, 128), (56, 128),
           (4, 512), (112, 64), (28, 24), (28, 256), (14, 40))  # fmt: skip
 """Height and width, and channels, so mixed that each n-th has small and large ones."""
@@ -112,6 +103,17 @@ def samples(every: int = 1) -> list[Sample]:
     """What is measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them, or some of those."""
     chosen = [*float_samples(every), *integer_samples(every)]
     return [each for each in chosen if not isinstance(each, ConvolutionSample) or products(each) <= LARGEST_PRODUCT]
+
+
+def by_coverage(every: int = 1) -> list[Sample]:
+    """The same, so ordered that the first ones are of all sizes already, and others lie between these."""
+    steps = [step for step in (4, 2, 1) if step > every] if every in (1, 2) else []
+    return list(dict.fromkeys(each for step in (*steps, every) for each in samples(step)))
+
+
+def fewest(every: int = 1) -> list[Sample]:
+    """Those without which there is too little to fit."""
+    return samples(max(every, 4 if every in (1, 2, 4) else 3))
 
 
 def float_samples(every: int) -> Iterator[Sample]:
@@ -177,17 +179,6 @@ def products(sample: ConvolutionSample) -> int:
     return work.rows * work.columns * work.inner
 
 
-def measure(chosen: Sequence[Sample], last_cache: int) -> list[Measured]:
-    """Measure samples on one thread, in processor time; those with constant weights for each way to read them."""
-    measured: list[Measured] = []
-    for each, reading in counted("Measuring nodes", readings(chosen)):
-        repeated = repetitions(each, int(last_cache * SHARE[reading]))
-        if reading != "streamed" or repeated * weights_of(each) > last_cache:
-            taken = nanoseconds(each, repeated, shares_weights=reading == "held")
-            measured.append(Measured(each, taken, apart(each, reading, repeated)))
-    return measured
-
-
 def readings(chosen: Sequence[Sample]) -> list[tuple[Sample, Reading]]:
     """Each sample, and once more for each way to read weights if it has any."""
     ways: tuple[Reading, ...] = ("kept", "streamed", "held")
@@ -210,34 +201,3 @@ def repetitions(sample: Sample, weights: int) -> int:
     each = weights_of(sample)
     wanted = max(-(-weights // each) if each else 0, MOVED // (FLOAT_BYTES * prod(sample.shape)))
     return min(max(wanted, FEWEST_REPEATED), MOST_REPEATED)
-
-
-def nanoseconds(sample: Sample, count: int, shares_weights: bool = False) -> float:
-    """What one such sample takes: what a chain of so many takes more than one alone, for each one more."""
-    image = np.random.default_rng(0).standard_normal(sample.shape, dtype=np.float32)
-    runs = [loaded(program(sample, length, shares_weights), image) for length in (1, count)]
-    best = [float("inf")] * len(runs)
-    for _ in range(ROUNDS):
-        for index, run in enumerate(runs):
-            best[index] = min(best[index], shortest(run))
-    return max(best[1] - best[0], 1.0) / (count - 1)
-
-
-def loaded(file: bytes, image: np.ndarray) -> Callable[[], object]:
-    """A program that has run twice."""
-    method = Runtime.get().load_program(file, threads=1).load_method("forward")
-    inputs = [image]
-    for _ in range(2):
-        method.execute(inputs)
-    return lambda: method.execute(inputs)
-
-
-def shortest(run: Callable[[], object]) -> float:
-    """The nanoseconds of the shortest of some runs, which together take about `ROUND_SECONDS`."""
-    best, end = float("inf"), time.perf_counter() + ROUND_SECONDS
-    while True:
-        begin = time.process_time_ns()
-        run()
-        best = min(best, float(time.process_time_ns() - begin))
-        if time.perf_counter() > end:
-            return best

@@ -28,6 +28,9 @@ std::string SystemText(const char* name) {
 
 size_t AvailableCores() { return std::max(std::thread::hardware_concurrency(), 1u); }
 
+// Threads have hints of which others they share a cache with, and no cores.
+bool PinToCore(size_t) { return false; }
+
 std::string ExecutablePath() {
   uint32_t size = 0;
   _NSGetExecutablePath(nullptr, &size);

@@ -75,6 +75,14 @@ size_t AvailableCores() {
   return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
+bool PinToCore(size_t core) {
+  if (core >= CPU_SETSIZE) return false;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core, &only);
+  return sched_setaffinity(0, sizeof(only), &only) == 0;
+}
+
 std::string ExecutablePath() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);

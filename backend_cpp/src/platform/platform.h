@@ -17,6 +17,9 @@ namespace xir::platform {
 // Processors that this process may run on, at least 1.
 size_t AvailableCores();
 
+// Keeps this thread, and those that it starts, on one core; false where that cannot be.
+bool PinToCore(size_t core);
+
 // Where the program that runs lies; "" if the system does not tell.
 std::string ExecutablePath();
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
+from xir.device.session import RunTimes, Session
 from xir.runtime import Runtime
 from xir.tools import xir_tune
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
-from xir.tuning import measure
+from xir.tuning import measure, run
 from xir.tuning.fit import fit, fit_all, fit_share
+from xir.tuning.kept import SKIPPED
 from xir.tuning.machine import xnnpack_name
-from xir.tuning.measure import Measured, Reading, apart, readings, repetitions, samples
+from xir.tuning.measure import Measured, Reading, apart, by_coverage, fewest, readings, repetitions, samples
 from xir.tuning.samples import (
     AdditionSample,
     AttentionSample,
@@ -119,7 +120,7 @@ def test_every_sample_is_of_its_kernel() -> None:
 
 
 def test_no_cost_is_below_zero() -> None:
-    """Times that grow more slowly than the work would have a negative share for something else."""
+    """RunTimes that grow more slowly than the work would have a negative share for something else."""
     chosen = [DepthwiseSample(size, channels, (3, 3)) for size in (4, 16, 64) for channels in (32, 256)]
     measured = [Measured(each, 100.0 * (each.size**2 * each.channels) ** 0.7) for each in chosen]
     found = fit("dwconv", measured, {}, CACHES)
@@ -163,27 +164,72 @@ def test_a_chain_runs(sample: Sample) -> None:
         assert np.isfinite(result).all()
 
 
+class Chains:
+    """A session whose chains take as long as they are long."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float = 1e-7) -> None:
+        self.seconds = seconds
+        self.loaded: list[int] = []
+        monkeypatch.setattr(run, "program", lambda sample, length, shares_weights: bytes(length))
+
+    def load(self, file: bytes) -> int:
+        self.loaded.append(len(file))
+        return len(file)
+
+    def give(self, chain: int, index: int, image: np.ndarray) -> None:
+        assert chain in self.loaded
+        assert (index, image.dtype) == (0, np.float32)
+
+    def run(self, chain: int, runs: int = 1, seconds: float = 0.0) -> RunTimes:
+        assert chain in self.loaded
+        taken = chain * self.seconds * 1e9
+        return RunTimes(runs, taken, taken, (taken,))
+
+    def unload(self, chain: int) -> None:
+        self.loaded.remove(chain)
+
+
 def test_a_node_takes_what_a_longer_chain_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chains of one and of nine nodes run; what a clock says of them is given."""
-    times = itertools.cycle((100.0, 900.0))
-
-    def shortest(run: Callable[[], object]) -> float:
-        run()
-        return next(times)
-
-    monkeypatch.setattr(measure, "shortest", shortest)
-    assert measure.nanoseconds(AdditionSample(4, 8), 9) == 100.0
+    chains = Chains(monkeypatch)
+    found = run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9)
+    assert found == pytest.approx(100.0)
+    assert chains.loaded == []
 
 
-def test_the_shortest_run_is_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
-    runs: list[int] = []
-    assert 0 <= measure.shortest(lambda: runs.append(1)) < float("inf")
-    assert runs
+def test_what_takes_too_long_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known from the shorter chain; the longer one is not loaded."""
+    chains = Chains(monkeypatch, 0.1)
+    assert run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9, most_seconds=6.0) == SKIPPED
+    assert run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9, most_seconds=7.0) != SKIPPED
+    assert chains.loaded == []
+
+
+def test_the_first_sizes_cover_all() -> None:
+    """Those that a profile needs come first, and all come once."""
+    for every in (1, 2, 3, 4):
+        assert by_coverage(every)[: len(fewest(every))] == fewest(every)
+        assert sorted(map(repr, by_coverage(every))) == sorted({*map(repr, samples(every)), *map(repr, fewest(every))})
+
+
+@pytest.fixture
+def measured_here(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+    """The kernels of samples that were measured, in times that are made up."""
+    measured: list[Kernel] = []
+
+    def nanoseconds(session: Session, sample: Sample, count: int, shares_weights: bool, most_seconds: float) -> float:
+        measured.append(sample.kernel)
+        return made_up(sample).nanoseconds
+
+    monkeypatch.setattr(run, "nanoseconds", nanoseconds)
+    monkeypatch.setattr(run, "settled", lambda session, reference: True)
+    return measured
 
 
 def test_a_profile_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    measured_here: list[Kernel],
 ) -> None:
     monkeypatch.setattr(measure, "SHAPES", ((4, 32), (7, 64), (14, 32), (14, 64)))
     monkeypatch.setattr(measure, "OTHERS", ((2, 32), (7, 64), (14, 32)))
@@ -195,7 +241,6 @@ def test_a_profile_is_written(
     monkeypatch.setattr(measure, "VECTORS", (32, 64))
     monkeypatch.setattr(measure, "ATTENTION", ((16, 32, 2), (8, 16, 4)))
     monkeypatch.setattr(measure, "ROWS", ((4, 8), (2, 40)))
-    monkeypatch.setattr(measure, "nanoseconds", lambda sample, count, shares_weights: made_up(sample).nanoseconds)
     file = tmp_path / "mine.toml"
     assert xir_tune.main(["-o", str(file), "--processor", "a test"]) == 0
     assert f"wrote {file}" in capsys.readouterr().out
@@ -207,7 +252,7 @@ def test_a_profile_is_written(
 
 
 def test_some_kernels_are_measured_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], measured_here: list[Kernel]
 ) -> None:
     """What the file says of the others stays, its caches as well, and they are what the new ones are fitted with."""
     file = tmp_path / "mine.toml"
@@ -215,15 +260,8 @@ def test_some_kernels_are_measured_alone(
     before = replace(TRUTH, kernels=kernels, xnnpack=xnnpack_name())
     file.write_text(before.text(), encoding="utf-8")
     wanted: tuple[Kernel, ...] = ("qs8_convert", "qs8_dwconv_strided")
-    measured: list[Kernel] = []
-
-    def nanoseconds(sample: Sample, count: int, shares_weights: bool) -> float:
-        measured.append(sample.kernel)
-        return made_up(sample).nanoseconds
-
-    monkeypatch.setattr(measure, "nanoseconds", nanoseconds)
     assert xir_tune.main(["-o", str(file), "--only", "qs8_dwconv_strided,qs8_convert"]) == 0
-    assert set(measured) == set(wanted)
+    assert set(measured_here) == set(wanted)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
         "kernel", "qs8_convert", "qs8_dwconv_strided", "wrote"
     ]  # fmt: skip
