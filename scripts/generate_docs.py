@@ -53,6 +53,7 @@ COMMANDS = (
     "xir.tools.xir_lsp",
     "xir.tools.xir_explore",
     "xir.tools.xir_tune",
+    "xir.tools.xir_sweep",
     "xir.tools.xir_llm",
     "xir.tools.xir_llm export",
     "xir.tools.xir_llm run",

@@ -14,11 +14,12 @@ from xir.files import size_text, weights_path
 from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
-from xir.tools.aot.arguments import DEFAULT_CPU, DTYPES, parse_arguments, partitioners_of
+from xir.tools.aot.arguments import DEFAULT_CPU, parse_arguments, partitioners_of
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
+from xir.tools.aot.precision import LEAST_SQNR, precision_of
 from xir.tools.aot.quantization import quantize_program
 from xir.tools.aot.results import (
     arenas_found,
@@ -46,13 +47,6 @@ if TYPE_CHECKING:
     from xir.ir.remarks import RemarkFilter
     from xir.quantizer import QuantReport
     from xir.runtime.agreement import Agreement
-
-_PRECISIONS = {"static": "q8", "dynamic": "qd8", "int4": "q4"}
-"""How a file's name calls what a quantised program computes on."""
-
-LEAST_SQNR = {"fp32": 60.0, "fp16": 20.0, "bf16": 20.0, "q8": 5.0, "qd8": 5.0, "q4": 5.0}
-"""The dB that outputs have to agree by, by what a program computes on. Right programs are far above: fp32 gives 100 and
-more, halves lose a bit or two of their 11 or 8 at each of many layers, and 5 dB of a quantised one is hardly signal."""
 
 NOISE_MARGIN = 3.0
 """The dB that a file may be worse than the quantised program in PyTorch and still have quantisation's noise: sums in
@@ -121,7 +115,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             refuse_missing_kernels(executorch)
         expected = None if profile is None else latency(executorch, options.profile, profile)
         variant = "xnnpack" if options.delegate else "portable"
-        precision = _PRECISIONS.get(options.quantize or "") or options.dtype or _type_of(program)
+        precision = precision_of(options, program)
         path = options.output_dir / f"{name}_{variant}_{precision}.pte"
         kept = None
         if contract is not None:
@@ -255,14 +249,6 @@ def _noise(quantized: ExportedProgram, exact: ExportedProgram) -> Agreement:
     from xir.runtime.agreement import agreement_in_torch
 
     return agreement_in_torch(quantized, exact)
-
-
-def _type_of(program: ExportedProgram) -> str:
-    """The name of the type that all floating-point weights have; fp32 if they differ or there are none."""
-    names = {
-        str(tensor.dtype).removeprefix("torch.") for tensor in program.state_dict.values() if tensor.is_floating_point()
-    }
-    return next((short for short, name in DTYPES.items() if names == {name}), "fp32")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_wheel_declares_its_scripts(wheel: zipfile.ZipFile) -> None:
     (entry_points,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     text = wheel.read(entry_points).decode()
     assert "[xdsl.universe]\nxir = xir.universe:XIR_UNIVERSE" in text
-    for script in ("xir-opt", "xir-translate", "xir-explore", "xir-lsp", "xir-llm", "xir-tune", "xir-aot"):
+    for script in ("xir-opt", "xir-translate", "xir-explore", "xir-lsp", "xir-llm", "xir-tune", "xir-sweep", "xir-aot"):
         assert f"{script} = " in text
 
 

@@ -385,6 +385,9 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _check_quantization(options: argparse.Namespace) -> None:
+    if options.quantize == "int8":
+        is_dynamic = options.model_name in MODELS and MODELS[options.model_name].dynamic
+        options.quantize = "dynamic" if is_dynamic else "static"
     names = ("quantize_effort", "calibration", "group_size", "keep_float", "min_sqnr", "metric", "max_drop")
     names = (*names, "quantize_report", "quantize_report_json")
     given = [name for name in names if getattr(options, name) not in (None, False)]

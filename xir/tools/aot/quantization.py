@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xir.models.zoo import MODELS
 from xir.tools.aot.arguments import DEFAULT_CPU
 from xir.tools.aot.factories import called, user_function
 from xir.tools.command_line import UsageError
@@ -24,9 +23,6 @@ def quantize_program(
     """The quantised program, and its report where one was asked for."""
     from xir.quantizer import QuantConfig, quantize, quantize_and_measure
 
-    if options.quantize == "int8":
-        dynamic = bool(options.model_name) and MODELS[options.model_name].dynamic
-        options.quantize = "dynamic" if dynamic else "static"
     try:
         config = QuantConfig(
             options.quantize,

@@ -1,0 +1,161 @@
+"""The files of a task on a device: what they compute there, and how long they take."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xir.device.errors import DeviceError, LostConnectionError, RefusedError
+from xir.device.transports import transport
+from xir.tools.sweep.plan import Device
+from xir.tools.sweep.results import Result
+
+if TYPE_CHECKING:
+    from xir.device.session import Loaded, Session
+    from xir.runtime.agreement import Agreement
+
+ATTEMPTS = 2
+"""A connection that is lost costs a task a second one."""
+
+ROUNDS = 5
+"""So often each file runs for a while in turn."""
+
+
+@dataclass(frozen=True)
+class ExpectedOutputs:
+    """What the model computes in PyTorch."""
+
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+    least: float
+    """The dB that outputs have to agree by."""
+
+
+@dataclass(frozen=True)
+class BothFiles:
+    """What a program was compiled to, now and by the sweep before."""
+
+    new: Path
+    old: Path
+
+
+def on_device(
+    device: Device, results: Sequence[Result], files: Sequence[BothFiles], reference: ExpectedOutputs, seconds: float
+) -> list[Result]:
+    """The results with what running their files on a device tells, or why they do not run there."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with transport(device.on, device.program, device.library).open() as session:
+                session.core()
+                return _measured(session, results, files, reference, seconds)
+        except LostConnectionError as error:
+            if attempt == ATTEMPTS:
+                return _without(results, f"{error}, {ATTEMPTS} times")
+        except (DeviceError, ValueError, OSError) as error:
+            return _without(results, str(error))
+    raise AssertionError
+
+
+def _without(results: Sequence[Result], reason: str) -> list[Result]:
+    return [result if result.error else replace(result, error=reason) for result in results]
+
+
+def _measured(
+    session: Session, results: Sequence[Result], files: Sequence[BothFiles], reference: ExpectedOutputs, seconds: float
+) -> list[Result]:
+    """Run all files that differ in turn. DeviceError if the device is lost."""
+    on_it = _Programs(session, reference.inputs)
+    found = [_compared(on_it, result, each.new, reference) for result, each in zip(results, files, strict=True)]
+    for each in files:
+        with contextlib.suppress(RefusedError):
+            on_it.load(each.old)
+    times = on_it.milliseconds(seconds)
+
+    def timed(result: Result, each: BothFiles) -> Result:
+        new, old = (times.get(on_it.contents.get(path, b"")) for path in (each.new, each.old))
+        return result if new is None else replace(result, milliseconds=new, since=new / old if old else None)
+
+    return [timed(result, each) if not result.error else result for result, each in zip(found, files, strict=True)]
+
+
+def _compared(on_it: _Programs, result: Result, path: Path, reference: ExpectedOutputs) -> Result:
+    """The result with how far outputs on the device are from PyTorch's."""
+    if result.error is not None:
+        return result
+    try:
+        program = on_it.load(path)
+        if program is None:
+            return result
+        found = on_it.agreement(program, reference)
+    except RefusedError as error:
+        return replace(result, error=str(error))
+    is_right = found.sqnr >= reference.least and np.isfinite(found.difference)
+    error = None if is_right else f"{found.where} {found.sqnr:.1f} dB from PyTorch's, where {reference.least:g} dB pass"
+    return replace(result, sqnr=found.sqnr, error=error)
+
+
+class _Programs:
+    """What is loaded on a device, each file once however often it is there."""
+
+    def __init__(self, session: Session, inputs: Sequence[Any]):
+        self._session = session
+        self._inputs = inputs
+        self.contents: dict[Path, bytes] = {}
+        self._loaded: dict[bytes, Loaded] = {}
+
+    def load(self, path: Path) -> Loaded | None:
+        """A file with the inputs; None if there is none. RefusedError if the device does not load it."""
+        if not path.exists():
+            return None
+        content = hashlib.sha256(path.read_bytes()).digest()
+        self.contents[path] = content
+        if content not in self._loaded:
+            program = self._session.load(path)
+            for index in program.inputs:
+                self._session.give(program, index, plain_array(self._inputs[index]))
+            self._loaded[content] = program
+        return self._loaded[content]
+
+    def agreement(self, program: Loaded, reference: ExpectedOutputs) -> Agreement:
+        """How far its outputs are from PyTorch's, those that are tensors."""
+        from xir.runtime.agreement import compared, number_array
+
+        self._session.run(program)
+        pairs = [
+            (number_array(_tensor(*self._session.output(program, index))), number_array(want))
+            for index, want in enumerate(reference.outputs)
+            if hasattr(want, "dtype")
+        ]
+        return compared([got for got, _ in pairs], [want for _, want in pairs])
+
+    def milliseconds(self, seconds: float) -> Mapping[bytes, float]:
+        """The median of each file's times on one thread, by contents."""
+        taken: dict[bytes, list[float]] = {content: [] for content in self._loaded}
+        for _ in range(ROUNDS):
+            for content, program in self._loaded.items():
+                taken[content].append(self._session.run(program, seconds=seconds / ROUNDS).median / 1e6)
+        return {content: statistics.median(times) for content, times in taken.items()}
+
+
+def plain_array(value: Any) -> np.ndarray:
+    """A tensor as NumPy has it; bfloat16, which it has not, as the integers of its bits."""
+    import torch
+
+    tensor = torch.as_tensor(value).detach().contiguous()
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def _tensor(dtype: str, shape: Sequence[int], data: bytes) -> Any:
+    """What a device computed."""
+    import torch
+
+    kind = getattr(torch, dtype)
+    flat = torch.frombuffer(bytearray(data), dtype=kind) if data else torch.empty(0, dtype=kind)
+    return flat.reshape(tuple(shape))
