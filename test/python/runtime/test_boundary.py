@@ -283,7 +283,7 @@ def test_a_kernel_does_not_run_its_own_method(stepping: Method):
 
 @pytest.fixture(scope="module")
 def loop() -> bytes:
-    return file_of(LOOP, arena=262144)
+    return file_of(LOOP, outputs="%o", arena=262144)
 
 
 def test_time_is_limited(loop: bytes):
