@@ -21,6 +21,7 @@ from reference.modules import Calling, Function
 
 import xir
 from xir.runtime import Method, Runtime, XirRuntimeError
+from xir.runtime.same_results import MethodCall, NotRunError, calls_of, sameness
 
 what_happens: dict[str, Callable[[], None]] = {}
 """What `boundary::step` does before it copies."""
@@ -134,6 +135,16 @@ def test_a_file_calls_no_operator_that_xir_does_not_know(name: str):
         load(file_of(UNKNOWN[name], inputs="%x"))
     assert f"calls '{name}', which xir does not know" in str(error.value)
     assert f"allow_ops=['{name.partition('::')[0]}']" in str(error.value)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_comparing_a_file_allows_it_no_more(name: str, tmp_path: Path):
+    path = tmp_path / "stranger.pte"
+    path.write_bytes(file_of(UNKNOWN[name], inputs="%x"))
+    with pytest.raises(XirRuntimeError, match=f"calls '{name}', which xir does not know"):
+        sameness(path, path, [MethodCall("forward", [torch.ones(4)], "call 1")], in_stock=False)
+    with pytest.raises(NotRunError, match=f"calls '{name}', which xir does not know"):
+        calls_of(path, ["forward"])
 
 
 @pytest.mark.parametrize("allowed", ["boundary", "boundary::step", "boundary::step.out"])
