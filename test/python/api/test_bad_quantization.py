@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from xir.tools.xir_aot import main
+from reference.tools import Tool
 
 MODELS = """
 import math
@@ -162,64 +161,53 @@ def unknown_dtype(): return Affine(), (X,)
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "mine.py").write_text(MODELS, encoding="utf-8")
-    (tmp_path / "needs.py").write_text("import nowhere.at.all", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+@pytest.fixture(autouse=True)
+def models(folder: Path) -> None:
+    (folder / "mine.py").write_text(MODELS, encoding="utf-8")
+    (folder / "needs.py").write_text("import nowhere.at.all", encoding="utf-8")
 
 
-def check(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+def check(folder: Path, aot: Tool, arguments: str, message: str) -> None:
     """One line that says `message`, and nothing else: no output, no file, not even a part of one."""
-    assert main(["--model", *arguments, "--output_dir", "out"]) == 1
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1), err
-    assert "error: " in err
-    assert message in err
+    error = aot.refuse(f"--model mine.py:{arguments} --output_dir out")
+    assert "error: " in error
+    assert message in error
     assert not list(folder.glob("**/*.pte"))
     assert not (folder / "out").exists() or not list((folder / "out").iterdir())
 
 
-METRIC = ["mine.py:model", "--quantize", "--metric", "mine.py:worth"]
+METRIC = "model --quantize --metric mine.py:worth"
 OPTIONS = [
-    (["mine.py:model", "--keep-float", "x"], "--keep-float says how to quantise: give --quantize as well"),
-    (["mine.py:model", "--quantize", "--group-size", "64"], "--group-size goes with --quantize=int4"),
-    (["mine.py:model", "--quantize=int4", "--group-size", "48"], "group_size is a positive multiple of 32, not 48"),
-    (["mine.py:model", "--quantize=int4", "--group-size", "-32"], "group_size is a positive multiple of 32, not -32"),
-    (
-        ["mine.py:model", "--quantize=int4", "--group-size", "all"],
-        "--group-size takes a number or 'channel', not 'all'",
-    ),
-    (["mine.py:model", "--quantize=int4", "--group-size", "96"], "groups of 96 do not divide the 64 inputs"),
-    (["mine.py:model", "--quantize", "--keep-float", "conv*"], "keep_float 'conv*' matches no layer"),
-    (["mine.py:model", "--quantize", "--min-sqnr", "nan"], "min_sqnr is a number of decibels, not nan"),
-    (["mine.py:model", "--quantize", "--min-sqnr", "200"], "200 dB are out of reach"),
-    (["mine.py:model", "--metric", "mine.py:worth"], "--metric says how to quantise: give --quantize as well"),
-    (["mine.py:model", "--quantize", "--max-drop", "0.1"], "--max-drop bounds what a metric loses: give --metric"),
-    ([*METRIC, "--max-drop", "little"], "--max-drop takes a number, or NAME=NUMBER, not 'little'"),
-    ([*METRIC, "--max-drop", "-1"], "max_drop is a number from 0 on, in the metric's unit, not -1"),
-    ([*METRIC, "--max-drop", "1", "--max-drop", "2"], "one number for all that the metric returns, or several with na"),
-    ([*METRIC, "--max-drop", "top5=1"], "max_drop bounds 'top5', and the metric returns 'worth'"),
-    (["mine.py:model", "--quantize", "--metric", "mine.py"], "--metric takes FILE.py:FUNCTION, got 'mine.py'"),
-    (["mine.py:model", "--quantize", "--metric", "absent.py:worth"], "'absent.py' is no Python file"),
-    (["mine.py:model", "--quantize", "--metric", "needs.py:worth"], "'needs.py' imports 'nowhere', which is not inst"),
-    (["mine.py:nothing", "--quantize"], "the model has nothing to quantise"),
-    (["mine.py:nan_weight", "--quantize=dynamic"], "'weight' has infinite or NaN values, which no scale can hold"),
-    (["mine.py:infinite_weight", "--quantize=int4"], "'weight' has infinite or NaN values, which no scale can hold"),
-    (["mine.py:infinite_weight", "--quantize"], "'weight' has infinite or NaN values, which no scale can hold"),
-    (["mine.py:nan_bias", "--quantize"], "'bias' has infinite or NaN values, which no scale can hold"),
-    (["mine.py:nan_input", "--quantize"], "tensor 0 has infinite or NaN values, which no scale can hold"),
+    ("model --keep-float x", "--keep-float says how to quantise: give --quantize as well"),
+    ("model --quantize --group-size 64", "--group-size goes with --quantize=int4"),
+    ("model --quantize=int4 --group-size 48", "group_size is a positive multiple of 32, not 48"),
+    ("model --quantize=int4 --group-size -32", "group_size is a positive multiple of 32, not -32"),
+    ("model --quantize=int4 --group-size all", "--group-size takes a number or 'channel', not 'all'"),
+    ("model --quantize=int4 --group-size 96", "groups of 96 do not divide the 64 inputs"),
+    ("model --quantize --keep-float 'conv*'", "keep_float 'conv*' matches no layer"),
+    ("model --quantize --min-sqnr nan", "min_sqnr is a number of decibels, not nan"),
+    ("model --quantize --min-sqnr 200", "200 dB are out of reach"),
+    ("model --metric mine.py:worth", "--metric says how to quantise: give --quantize as well"),
+    ("model --quantize --max-drop 0.1", "--max-drop bounds what a metric loses: give --metric"),
+    (f"{METRIC} --max-drop little", "--max-drop takes a number, or NAME=NUMBER, not 'little'"),
+    (f"{METRIC} --max-drop -1", "max_drop is a number from 0 on, in the metric's unit, not -1"),
+    (f"{METRIC} --max-drop 1 --max-drop 2", "one number for all that the metric returns, or several with na"),
+    (f"{METRIC} --max-drop top5=1", "max_drop bounds 'top5', and the metric returns 'worth'"),
+    ("model --quantize --metric mine.py", "--metric takes FILE.py:FUNCTION, got 'mine.py'"),
+    ("model --quantize --metric absent.py:worth", "'absent.py' is no Python file"),
+    ("model --quantize --metric needs.py:worth", "'needs.py' imports 'nowhere', which is not inst"),
+    ("nothing --quantize", "the model has nothing to quantise"),
+    ("nan_weight --quantize=dynamic", "'weight' has infinite or NaN values, which no scale can hold"),
+    ("infinite_weight --quantize=int4", "'weight' has infinite or NaN values, which no scale can hold"),
+    ("infinite_weight --quantize", "'weight' has infinite or NaN values, which no scale can hold"),
+    ("nan_bias --quantize", "'bias' has infinite or NaN values, which no scale can hold"),
+    ("nan_input --quantize", "tensor 0 has infinite or NaN values, which no scale can hold"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), OPTIONS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
-)
-def test_options_and_models(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    check(folder, capsys, arguments, message)
+@pytest.mark.parametrize(("arguments", "message"), OPTIONS, ids=[arguments for arguments, _ in OPTIONS])
+def test_options_and_models(folder: Path, aot: Tool, arguments: str, message: str) -> None:
+    check(folder, aot, arguments, message)
 
 
 CALIBRATIONS = {
@@ -242,9 +230,8 @@ CALIBRATIONS = {
 
 
 @pytest.mark.parametrize("name", CALIBRATIONS)
-def test_calibration(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    arguments = ["mine.py:model", "--quantize", "--calibration", f"mine.py:{name}"]
-    check(folder, capsys, arguments, CALIBRATIONS[name])
+def test_calibration(folder: Path, aot: Tool, name: str) -> None:
+    check(folder, aot, f"model --quantize --calibration mine.py:{name}", CALIBRATIONS[name])
 
 
 METRICS = {
@@ -259,15 +246,15 @@ METRICS = {
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_metrics(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    arguments = ["mine.py:model", "--quantize", "--metric", f"mine.py:{name}"]
-    check(folder, capsys, arguments, f"metric {name}: error: {METRICS[name]}" if name[0] != "r" else METRICS[name])
+def test_metrics(folder: Path, aot: Tool, name: str) -> None:
+    message = f"metric {name}: error: {METRICS[name]}" if name[0] != "r" else METRICS[name]
+    check(folder, aot, f"model --quantize --metric mine.py:{name}", message)
 
 
-def test_an_interrupted_calibration_leaves_no_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--model", "mine.py:model", "--quantize", "--calibration", "mine.py:interrupted"]
-    assert main([*arguments, "--quantize-report-json", "report.json", "--output_dir", "out"]) == 130
-    assert capsys.readouterr().err == "xir-aot: interrupted\n"
+def test_an_interrupted_calibration_leaves_no_file(folder: Path, aot: Tool) -> None:
+    calibrated = "--model mine.py:model --quantize --calibration mine.py:interrupted"
+    aot(f"{calibrated} --quantize-report-json report.json --output_dir out", code=130)
+    assert aot.err == "xir-aot: interrupted\n"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".py") in ([], ["__pycache__"])
 
 
@@ -294,6 +281,6 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graphs_quantized_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    for delegate in ([], ["--delegate"]):
-        check(folder, capsys, [f"mine.py:{name}", *delegate], GRAPHS[name])
+def test_graphs_quantized_elsewhere(folder: Path, aot: Tool, name: str) -> None:
+    for delegate in ("", "--delegate"):
+        check(folder, aot, f"{name} {delegate}", GRAPHS[name])

@@ -9,37 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from reference.modules import Function
+from reference.tools import Tool
+from torch import Tensor
 
 import xir
 from xir.runtime import same_results, stock_results
-from xir.tools.xir_aot import main
-
-
-class Of(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[[Tensor], Tensor]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.function(x)
-
 
 X = torch.randn(2, 4)
 
 
 def program(function: Callable[[Tensor], Tensor], names: tuple[str, ...] = ("forward",)) -> xir.ExecutorchProgram:
-    exported = {name: torch.export.export(Of(function), (X,)) for name in names}
+    exported = {name: torch.export.export(Function(function), (X,)) for name in names}
     return xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def old(folder: Path) -> None:
     program(torch.relu).save("old.pte")
-    return tmp_path
 
 
 def becomes(monkeypatch: pytest.MonkeyPatch, function: Callable[[Tensor], Tensor]) -> None:
@@ -48,13 +35,11 @@ def becomes(monkeypatch: pytest.MonkeyPatch, function: Callable[[Tensor], Tensor
     monkeypatch.setattr(xir.ExecutorchProgram, "optimized", lambda *_args, **_options: other)
 
 
-def test_the_table_and_both_runtimes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_and_both_runtimes(aot: Tool) -> None:
     np.savez("one.npz", x=X.numpy())
     torch.save([(X,), (2 * X,)], "two.pt")
     torch.save({"forward": X}, "named.pt")
-    given = ["--inputs", "one.npz", "--inputs", "two.pt", "--inputs", "named.pt"]
-    assert main(["old.pte", "-o", "new.pte", *given, "--cpu", "zen4"]) == 0
-    out = capsys.readouterr().out
+    out = aot("old.pte -o new.pte --inputs one.npz --inputs two.pt --inputs named.pt --cpu zen4")
     assert "both on random inputs and 4 calls of --inputs\n" in out
     assert "new.pte: compared in xir's runtime and in stock ExecuTorch's\n" in out
     rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.startswith("    ")]
@@ -71,73 +56,53 @@ def test_the_table_and_both_runtimes(folder: Path, capsys: pytest.CaptureFixture
     assert rows[2:4] == [["delegates", "1", "1"], ["kernel calls outside", "0", "0"]]
 
 
-def test_inputs_of_the_user_find_what_drawn_ones_do_not(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def not_written(aot: Tool, command: str, message: str) -> None:
+    """The command ends with a message, and without a file."""
+    assert aot.refuse(f"old.pte -o new.pte {command}").startswith(f"xir-aot: error: {message}")
+    assert not Path("new.pte").exists()
+
+
+def test_inputs_of_the_user_find_what_drawn_ones_do_not(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     becomes(monkeypatch, lambda x: torch.clamp(x, 0, 100))
-    assert main(["old.pte", "-o", "new.pte", "--no-stock"]) == 0
+    aot("old.pte -o new.pte --no-stock")
     Path("new.pte").unlink()
     torch.save([[X], [torch.full((2, 4), 200.0)]], "large.pt")
-    assert main(["old.pte", "-o", "new.pte", "--no-stock", "--inputs", "large.pt"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(
-        "xir-aot: error: old.pte: outputs of 'forward' in call 2 of large.pt would differ by 5.0e-01"
-    )
-    assert error.count("\n") == 1
-    assert not Path("new.pte").exists()
+    differs = "old.pte: outputs of 'forward' in call 2 of large.pt would differ by 5.0e-01"
+    not_written(aot, "--no-stock --inputs large.pt", differs)
 
 
-def test_a_file_that_stock_would_refuse_is_not_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_stock_would_refuse_is_not_written(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     becomes(monkeypatch, lambda x: torch.relu(x) + torch.erfinv(0 * x))
-    assert main(["old.pte", "-o", "new.pte"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("xir-aot: error: old.pte: stock ExecuTorch runs the old file, and would not run this: ")
-    assert error.endswith(": nothing is written\n")
-    assert not Path("new.pte").exists()
-    assert main(["old.pte", "-o", "new.pte", "--no-stock"]) == 0
+    not_written(aot, "", "old.pte: stock ExecuTorch runs the old file, and would not run this: ")
+    assert aot.err.endswith(": nothing is written\n")
+    aot("old.pte -o new.pte --no-stock")
 
 
-def test_results_in_stock_count(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_in_stock_count(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(files: object, data: object, calls: stock_results.Calls) -> list[list[list[Tensor]]]:
         return [[[X] for _ in calls], [[X + 1] for _ in calls]]
 
     monkeypatch.setattr(same_results, "stock_results", other)
-    assert main(["old.pte", "-o", "new.pte"]) == 1
-    assert "outputs of 'forward' in call 1 in stock ExecuTorch would differ by" in capsys.readouterr().err
+    not_written(aot, "", "old.pte: outputs of 'forward' in call 1 in stock ExecuTorch would differ by")
 
 
 @pytest.mark.parametrize("case", ["not installed", "old file"])
-def test_without_stock(
-    case: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_stock(case: str, aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     if case == "not installed":
         monkeypatch.setattr(stock_results, "is_installed", lambda: False)
         reason = "it is not installed"
     else:
         program(lambda x: torch.relu(torch.erfinv(0 * x))).save("old.pte")
         reason = ".+"
-    assert main(["old.pte", "-o", "new.pte"]) == 0
-    assert re.search(
-        rf"^new.pte: compared in xir's runtime alone; stock ExecuTorch's: {reason}$",
-        capsys.readouterr().out,
-        re.MULTILINE,
-    )
+    said = rf"^new.pte: compared in xir's runtime alone; stock ExecuTorch's: {reason}$"
+    assert re.search(said, aot("old.pte -o new.pte"), re.MULTILINE)
 
 
-def test_a_method_that_runs_on_no_drawn_inputs(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
-    assert main(["old.pte", "-o", "new.pte"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("xir-aot: error: old.pte does not run: 'forward' on random inputs: ")
+    not_written(aot, "", "old.pte does not run: 'forward' on random inputs: ")
     torch.save(X, "x.pt")
-    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
-    assert "both on 1 call of --inputs\n" in capsys.readouterr().out
+    assert "both on 1 call of --inputs\n" in aot("old.pte -o new.pte --inputs x.pt")
 
 
 @pytest.mark.parametrize(
@@ -155,23 +120,17 @@ def test_a_method_that_runs_on_no_drawn_inputs(
         ("what.pt", [["text"]], "old.pte does not run: 'forward' in call 1 of what.pt: "),
     ],
 )
-def test_bad_inputs(folder: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, message: str) -> None:
+def test_bad_inputs(aot: Tool, name: str, value: object, message: str) -> None:
     if isinstance(value, bytes):
         Path(name).write_bytes(value)
     elif value is not None:
         torch.save(value, name)
-    assert main(["old.pte", "-o", "new.pte", "--inputs", name]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"xir-aot: error: {message}")
-    assert error.count("\n") == 1
-    assert not Path("new.pte").exists()
+    not_written(aot, f"--inputs {name}", message)
 
 
-def test_inputs_without_a_name_of_several_methods(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_without_a_name_of_several_methods(aot: Tool) -> None:
     program(torch.relu, ("encode", "decode")).save("old.pte")
     torch.save(X, "x.pt")
-    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 1
-    assert "x.pt does not say for which of encode, decode it is" in capsys.readouterr().err
+    not_written(aot, "--inputs x.pt", "--inputs: x.pt does not say for which of encode, decode it is")
     torch.save({"decode": X}, "x.pt")
-    assert main(["old.pte", "-o", "new.pte", "--inputs", "x.pt"]) == 0
-    assert "random inputs and 1 call of --inputs" in capsys.readouterr().out
+    assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --inputs x.pt")

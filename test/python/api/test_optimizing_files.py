@@ -13,13 +13,14 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from executorch.exir import to_edge_transform_and_lower
+from reference.modules import Function
 from reference.runtimes import load_stock
+from reference.tools import Tool
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
 from xir.runtime import Runtime
-from xir.tools.xir_aot import main
 
 
 class Block(nn.Module):
@@ -37,12 +38,6 @@ class Block(nn.Module):
 X = torch.randn(1, 64, 28, 28)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def stock_file(path: Path, *, quantized: bool = False) -> Path:
     """A file that ExecuTorch makes of the block."""
     torch.manual_seed(0)
@@ -57,10 +52,9 @@ def stock_file(path: Path, *, quantized: bool = False) -> Path:
     return path
 
 
-def test_stock_runs_its_own_file_made_faster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stock_runs_its_own_file_made_faster(folder: Path, aot: Tool) -> None:
     path = stock_file(folder / "block.pte")
-    assert main(["block.pte", "-o", "out/better.pte", "--cpu", "zen4", "--max-growth", "9"]) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = aot("block.pte -o out/better.pte --cpu zen4 --max-growth 9").splitlines()
     assert "2 convolutions in faster forms" in said[0]
     assert "1 delegate, 0 kernels outside" in said[1]
     got, want = (load_stock(each).forward([X])[0].clone() for each in (folder / "out/better.pte", path))
@@ -69,10 +63,9 @@ def test_stock_runs_its_own_file_made_faster(folder: Path, capsys: pytest.Captur
     assert os.listdir(folder / "out") == ["better.pte"]
 
 
-def test_integers_stay_what_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:
     path = stock_file(folder / "q8.pte", quantized=True)
-    assert main(["q8.pte", "-o", "better.pte"]) == 0
-    assert "the same outputs" in capsys.readouterr().out
+    assert "the same outputs" in aot("q8.pte -o better.pte")
     for given in (X, 3 * X):
         assert torch.equal(load_stock(folder / "better.pte").forward([given])[0], load_stock(path).forward([given])[0])
 
@@ -90,7 +83,7 @@ class Counted(nn.Module):
         return self.total * 2
 
 
-def test_methods_and_buffers_are_compared_call_after_call(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_methods_and_buffers_are_compared_call_after_call(folder: Path, aot: Tool) -> None:
     methods = {
         "count": torch.export.export(Counted().eval(), (X,)),
         "block": torch.export.export(Block().eval(), (X,)),
@@ -106,23 +99,16 @@ def test_methods_and_buffers_are_compared_call_after_call(folder: Path, capsys: 
         for _ in range(3):
             want = before.execute([X])[0]
             assert (after.execute([X])[0] - want).abs().max() <= 1e-4 * want.abs().max()
-    assert main(["two.pte", "-o", "better.pte", "--cpu", "zen4"]) == 0
-    assert "2 delegates, 1 kernel outside" in capsys.readouterr().out
+    assert "2 delegates, 1 kernel outside" in aot("two.pte -o better.pte --cpu zen4")
 
 
-class Noisy(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(x) + torch.rand_like(x)
-
-
-def test_a_file_that_differs_is_not_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edge = xir.to_edge(torch.export.export(Noisy(), (torch.rand(4, 4),)))
+def test_a_file_that_differs_is_not_written(folder: Path, aot: Tool) -> None:
+    noisy = Function(lambda x: torch.relu(x) + torch.rand_like(x))
+    edge = xir.to_edge(torch.export.export(noisy, (torch.rand(4, 4),)))
     edge.to_backend(xir.XnnpackPartitioner()).to_executorch().save(folder / "noisy.pte")
     (folder / "better.pte").write_bytes(b"before")
-    assert main(["noisy.pte", "-o", "better.pte"]) == 1
-    error = capsys.readouterr().err
+    error = aot.refuse("noisy.pte -o better.pte")
     assert error.startswith("xir-aot: error: noisy.pte: outputs of 'forward' in call ")
-    assert error.count("\n") == 1
     assert (folder / "better.pte").read_bytes() == b"before"
     assert sorted(os.listdir(folder)) == ["better.pte", "noisy.pte"]
 
@@ -130,19 +116,14 @@ def test_a_file_that_differs_is_not_written(folder: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.pte", "-o", "b.pte"], "xir-aot: error: [Errno 2] No such file or directory: 'none.pte'"),
-        (["cut.pte", "-o", "b.pte"], "cut.pte: error: "),
-        (["cut.pte", "-o", "b.bin"], "xir-aot: error: -o takes a .pte file, got 'b.bin'"),
-        (["cut.pte"], "xir-aot: error: the following arguments are required: -o/--output"),
-        (["cut.pte", "-o", "b.pte", "--cpu", "zen9"], "xir-aot: error: "),
+        ("none.pte -o b.pte", "xir-aot: error: [Errno 2] No such file or directory: 'none.pte'"),
+        ("cut.pte -o b.pte", "cut.pte: error: "),
+        ("cut.pte -o b.bin", "xir-aot: error: -o takes a .pte file, got 'b.bin'"),
+        ("cut.pte", "xir-aot: error: the following arguments are required: -o/--output"),
+        ("cut.pte -o b.pte --cpu zen9", "xir-aot: error: "),
     ],
 )
-def test_errors_are_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_errors_are_one_line(folder: Path, aot: Tool, arguments: str, message: str) -> None:
     (folder / "cut.pte").write_bytes(b"\x20\0\0\0ET12" + bytes(90))
-    assert main(arguments) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(message)
-    assert error.count("\n") == 1
+    assert aot.refuse(arguments).startswith(message)
     assert not (folder / "b.pte").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -17,7 +16,9 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
 )
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from executorch.exir.passes import MemoryPlanningPass
+from reference.modules import Function
 from reference.runtimes import load_stock
+from reference.tools import Tool
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -27,18 +28,6 @@ from xir.emitter import FormatError
 from xir.ir.remarks import Remark
 from xir.runtime import Runtime
 from xir.runtime.same_results import drawn_inputs
-from xir.tools.xir_aot import main
-
-
-class Function(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Tensor]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.function(*inputs)
 
 
 class Attention(nn.Module):
@@ -177,7 +166,7 @@ def test_kernels_without_an_op_are_called_as_before(tmp_path: Path) -> None:
     torch.testing.assert_close(result, model(x))
 
 
-def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, aot: Tool) -> None:
     dims = ({0: torch.export.Dim("n", max=9)},)
     exported = torch.export.export(Function(torch.relu), (torch.randn(4, 5),), dynamic_shapes=(dims,))
     path = tmp_path / "open.pte"
@@ -187,8 +176,7 @@ def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, capsys: pytest.
         "raise-from-pte: method forward stays as it is: the sizes of a tensor are open"
     ]
     program.save(tmp_path / "remade.pte")
-    assert main([str(path), "-o", str(tmp_path / "better.pte")]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == program.remarks[0].message
+    assert aot(f"{path} -o better.pte").splitlines()[0] == program.remarks[0].message
     x = torch.randn(7, 5)
     assert torch.equal(load_stock(tmp_path / "remade.pte").forward([x])[0], x.relu())
 
@@ -244,16 +232,13 @@ class Looked(nn.Module):
 
 
 @pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
-def test_weights_of_another_file_become_its_own(
-    delegates: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_of_another_file_become_its_own(delegates: bool, tmp_path: Path, aot: Tool) -> None:
     model, x = Looked().eval(), torch.randint(0, 9, (3,))
     path = stock_file(model, (x,), tmp_path / "apart.pte", delegates=delegates, weights_apart=True)
     (weights,) = tmp_path.glob("*.ptd")
-    assert main([str(path), "-o", str(tmp_path / "better.pte")]) == 1
-    assert "no .ptd file was given" in capsys.readouterr().err
-    assert main([str(path), "--data", str(weights), "-o", str(tmp_path / "better.pte")]) == 0
-    assert "compared in xir's runtime and in stock ExecuTorch's" in capsys.readouterr().out
+    aot(f"{path} -o better.pte", code=1)
+    assert "no .ptd file was given" in aot.err
+    assert "compared in xir's runtime and in stock ExecuTorch's" in aot(f"{path} --data {weights} -o better.pte")
     for results in (
         Runtime.get().load_program(tmp_path / "better.pte").load_method().execute([x]),
         load_stock(tmp_path / "better.pte").forward([x]),
@@ -261,7 +246,7 @@ def test_weights_of_another_file_become_its_own(
         torch.testing.assert_close(results[0], model(x))
 
 
-def test_damaged_weights_are_one_diagnostic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_weights_are_one_diagnostic(tmp_path: Path, aot: Tool) -> None:
     path = stock_file(Looked(), (torch.randint(0, 9, (3,)),), tmp_path / "apart.pte", weights_apart=True)
     (weights,) = tmp_path.glob("*.ptd")
     whole = weights.read_bytes()
@@ -280,10 +265,7 @@ def test_damaged_weights_are_one_diagnostic(tmp_path: Path, capsys: pytest.Captu
     with pytest.raises(FormatError, match="is in another file of weights as well"):
         xir.load(path, data=[weights, weights])
     weights.write_bytes(whole[:60])
-    assert main([str(path), "--data", str(weights), "-o", str(tmp_path / "better.pte")]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"{path}: error: {weights}: ")
-    assert error.count("\n") == 1
+    assert aot.refuse(f"{path} --data {weights} -o better.pte").startswith(f"{path}: error: {weights}: ")
 
 
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
@@ -295,18 +277,15 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         xir.load(path, data=[weights])
 
 
-def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, aot: Tool) -> None:
     """In bfloat16 a delegate rounds once where kernels round after each op."""
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16)).bfloat16()
     path = stock_file(model, (torch.randn(2, 8).bfloat16(),), tmp_path / "bf16.pte", delegates=False)
-    assert main([str(path), "-o", str(tmp_path / "better.pte"), "--no-stock"]) == 0
-    said = capsys.readouterr().out.splitlines()[0]
+    said = aot(f"{path} -o better.pte --no-stock").splitlines()[0]
     assert "better.pte: its delegates alone are optimised (the whole program: outputs of 'forward' in call 1" in said
 
 
-def test_a_file_is_not_made_slower_by_prediction(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_not_made_slower_by_prediction(tmp_path: Path, aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16))
     path = stock_file(model, (torch.randn(2, 8),), tmp_path / "stock.pte")
 
@@ -314,17 +293,15 @@ def test_a_file_is_not_made_slower_by_prediction(
         return 9.0 if program.passes else 5.0
 
     monkeypatch.setattr("xir.tools.aot.attempts.predicted_microseconds", predicted)
-    assert main([str(path), "-o", str(tmp_path / "better.pte"), "--cpu", "zen4", "--no-stock"]) == 0
-    said = capsys.readouterr().out.splitlines()[0]
+    said = aot(f"{path} -o better.pte --cpu zen4 --no-stock").splitlines()[0]
     assert "nothing is optimised (the whole program: it is predicted to take 9.0 \N{MICRO SIGN}s for 5.0" in said
     assert xir.load(tmp_path / "better.pte").num_delegates == xir.load(path).num_delegates
 
 
-def test_a_file_grows_no_more_than_it_may(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_grows_no_more_than_it_may(tmp_path: Path, aot: Tool) -> None:
     """A number that is as large as a tensor once it is folded."""
     model = Function(lambda x: x + torch.arange(40_000.0).sin())
     path = stock_file(model, (torch.randn(40_000),), tmp_path / "stock.pte", delegates=False)
     small = tmp_path / "small.pte"
-    assert main([str(path), "-o", str(small), "--max-growth", "0", "--no-stock"]) == 0
+    aot(f"{path} -o {small} --max-growth 0 --no-stock")
     assert small.stat().st_size <= path.stat().st_size + (16 << 10)
-    capsys.readouterr()

@@ -55,41 +55,16 @@ def test_text() -> None:
     )
 
 
-XNNPACK = {"backend": "xnnpack"}
-
-
 def test_json() -> None:
     document = json.loads(report_of(REMARKS).json())
     assert (document["version"], document["outside"], document["float"]) == (1, 4, 0)
-    assert document["ops"] == [
-        {
-            "op": "edge.linear",
-            "backend": "xnnpack",
-            "count": 1,
-            "reason": "its weight is not a constant",
-            "hint": "make it a parameter",
-            "file": "a.py",
-            "line": 10,
-        },
-        {
-            "op": "edge.sort",
-            "backend": "xnnpack",
-            "count": 1,
-            "reason": "no rule",
-            "hint": None,
-            "file": None,
-            "line": None,
-        },
-        {
-            "op": "edge.cumsum",
-            "backend": "xnnpack",
-            "count": 2,
-            "reason": "no rule",
-            "hint": None,
-            "file": "a.py",
-            "line": 7,
-        },
+    keys = ("op", "backend", "count", "reason", "hint", "file", "line")
+    assert [tuple(row[key] for key in keys) for row in document["ops"]] == [
+        ("edge.linear", "xnnpack", 1, "its weight is not a constant", "make it a parameter", "a.py", 10),
+        ("edge.sort", "xnnpack", 1, "no rule", None, None, None),
+        ("edge.cumsum", "xnnpack", 2, "no rule", None, "a.py", 7),
     ]
+    assert all(set(row) == set(keys) for row in document["ops"])
 
 
 def test_what_stays_in_floating_point_has_a_table_of_its_own() -> None:

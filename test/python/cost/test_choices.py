@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from reference.tools import Tool
 
 import xir
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices, parse_choices
@@ -108,23 +109,11 @@ def test_a_clock_that_stands_still_is_no_time(monkeypatch: pytest.MonkeyPatch) -
     assert tuning.paired(before, after, []) == 0.5  # pyright: ignore[reportArgumentType]
 
 
-class Net(torch.nn.Module):
-    """Two convolutions of one size, of which a clamp follows one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = torch.nn.Conv2d(48, 48, 3, padding=1)
-        self.second = torch.nn.Conv2d(48, 48, 3, padding=1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Both."""
-        return self.second(torch.relu(self.first(x)))
-
-
 def test_a_program_follows_the_file(tmp_path: Path) -> None:
     torch.manual_seed(0)
+    first, second = (torch.nn.Conv2d(48, 48, 3, padding=1) for _ in range(2))
     inputs = (torch.randn(1, 48, 30, 30),)
-    edge = xir.to_edge(torch.export.export(Net().eval(), inputs))
+    edge = xir.to_edge(torch.export.export(torch.nn.Sequential(first, torch.nn.ReLU(), second), inputs))
     partitioner = xir.XnnpackPartitioner(cpu="zen4")
     layers = [each.layer for each in undecided(edge, partitioner)]
     assert [each.image for each in layers] == [(1, 30, 30, 48)] * 2
@@ -158,17 +147,16 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
         "    return torch.nn.Conv2d(48, 48, 3, padding=1), (torch.randn(1, 48, 30, 30),)\n"
     )
-    arguments = ["--model", "net.py:net", "-d", "--tune", "c.toml"]
+    aot, tuned = Tool(xir_aot, capsys), "--model net.py:net -d --tune c.toml"
     files: list[bytes] = []
     for said in ("1 convolutions measured, ", "0 convolutions measured, 0 in another form than predicted"):
-        assert xir_aot([*arguments, "--cpu", "zen4", "-t"]) == 0
-        assert capsys.readouterr().out.startswith(f"c.toml: {said}")
+        assert aot(f"{tuned} --cpu zen4 -t").startswith(f"c.toml: {said}")
         files.append(Path("net_xnnpack_fp32.pte").read_bytes())
     assert files[0] == files[1]
-    assert xir_aot([*arguments, "--cpu", "any"]) == 1
-    assert "--tune measures what a cost profile leaves open: --cpu native, zen3, zen4, or" in capsys.readouterr().err
-    assert xir_aot([*arguments[:2], "-d", "--tune-seconds", "3"]) == 1
-    assert "--tune-seconds says how long --tune may measure" in capsys.readouterr().err
+    open_ones = "--tune measures what a cost profile leaves open: --cpu native, zen3, zen4, or"
+    assert open_ones in aot.refuse(f"{tuned} --cpu any")
+    alone = aot.refuse("--model net.py:net -d --tune-seconds 3")
+    assert "--tune-seconds says how long --tune may measure" in alone
     Path("c.toml").write_text("version = 0\n")
-    assert xir_aot([*arguments, "--cpu", "zen4"]) == 1
-    assert capsys.readouterr().err == "xir-aot: error: --tune: c.toml has version 0, this is version 2: tune anew\n"
+    old = "xir-aot: error: --tune: c.toml has version 0, this is version 2: tune anew\n"
+    assert aot.refuse(f"{tuned} --cpu zen4") == old

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from reference.tools import Tool
 
 from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
@@ -274,26 +275,28 @@ def test_some_kernels_are_measured_alone(
 
 
 def test_kernels_of_another_library_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(TRUTH.text(), encoding="utf-8")
-    assert xir_tune.main(["-o", str(file), "--only", "qs8_convert"]) == 1
-    assert f"is of none, this is {xnnpack_name()}: leave --only out" in capsys.readouterr().err
-    file.write_text("version = 3", encoding="utf-8")
-    assert xir_tune.main(["-o", str(file), "--only", "qs8_convert"]) == 1
-    assert "has version 3" in capsys.readouterr().err
+    file, tool = tmp_path / "mine.toml", Tool(xir_tune.main, capsys)
+    for text, message in (
+        (TRUTH.text(), f"is of none, this is {xnnpack_name()}: leave --only out"),
+        ("version = 3", "has version 3"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        tool(f"-o {file} --only qs8_convert", code=1)
+        assert message in tool.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "profile.txt"], "a profile is a .toml file, not 'profile.txt'"),
-        (["-o", "no/folder/a.toml"], "there is no folder 'no/folder'"),
-        (["-o", "a.toml", "--processor", 'a "b"'], "a printable name without quotes"),
-        (["-o", "a.toml", "--samples", "9"], "--samples is 1 to 4, not 9"),
-        (["-o", "a.toml", "--only", "gemm,conv"], "--only: 'conv' is none of the kernels gemm, gemv, igemm"),
-        (["-o", "missing.toml", "--only", "gemm"], "No such file or directory: 'missing.toml'"),
+        ("-o profile.txt", "a profile is a .toml file, not 'profile.txt'"),
+        ("-o no/folder/a.toml", "there is no folder 'no/folder'"),
+        ("-o a.toml --processor 'a \"b\"'", "a printable name without quotes"),
+        ("-o a.toml --samples 9", "--samples is 1 to 4, not 9"),
+        ("-o a.toml --only gemm,conv", "--only: 'conv' is none of the kernels gemm, gemv, igemm"),
+        ("-o missing.toml --only gemm", "No such file or directory: 'missing.toml'"),
     ],
 )
-def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert xir_tune.main(arguments) == 1
-    assert message in capsys.readouterr().err
+def test_wrong_arguments(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tool = Tool(xir_tune.main, capsys)
+    tool(arguments, code=1)
+    assert message in tool.err

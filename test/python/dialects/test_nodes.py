@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,8 +18,13 @@ ONLY_READ = {ArgMaxPooling2dOp}
 """Nodes of other compilers' files: no rule builds them, since ATen's op gives indices of another type."""
 
 
-def text_of(*patterns: str) -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for each in patterns for path in sorted(ROOT.glob(each)))
+def lacking(what: str, ops: Iterable[type[NodeOp]], *patterns: str) -> list[str]:
+    """The ops that the files of `patterns` do not name, by name or class as `what` says."""
+    text = "\n".join(path.read_text(encoding="utf-8") for each in patterns for path in sorted(ROOT.glob(each)))
+    words = {op: op.name if what == "name" else f"xnnpack.{op.__name__}" for op in ops}
+    return [
+        f"{op.name}: not in {', '.join(patterns)}" for op in ops if not re.search(rf"{re.escape(words[op])}\b", text)
+    ]
 
 
 def test_no_node_is_forgotten(generator: ModuleType) -> None:
@@ -44,24 +50,20 @@ def test_nodes_are_public() -> None:
     assert [op.__name__ for op in NODE_OPS if op.__name__ not in xnnpack.__all__] == []
 
 
-@pytest.mark.parametrize("op", NODE_OPS, ids=lambda op: op.name)
-@pytest.mark.parametrize("file", ["ops", "invalid"])
-def test_lit_shows_its_syntax_and_errors(op: type[NodeOp], file: str) -> None:
-    """A case for its syntax, one for what its verifier refuses."""
-    text = text_of(f"test/lit/dialects/xnnpack/*{file}.mlir", "test/lit/dialects/xnnpack/quantized.mlir")
-    assert re.search(rf"{re.escape(op.name)}\b", text), f"test/lit/dialects/xnnpack/*{file}.mlir lacks {op.name}"
+def test_lit_shows_syntax_and_errors() -> None:
+    """A case for the syntax of each node, one for what its verifier refuses."""
+    folder = "test/lit/dialects/xnnpack"
+    for file in ("ops", "invalid"):
+        assert lacking("name", NODE_OPS, f"{folder}/*{file}.mlir", f"{folder}/quantized.mlir") == []
 
 
-@pytest.mark.parametrize("op", [op for op in NODE_OPS if op not in ONLY_READ], ids=lambda op: op.name)
-def test_something_builds_it(op: type[NodeOp]) -> None:
+def test_something_builds_each() -> None:
     """A rule or a pass, and lit shows the result."""
-    assert f"xnnpack.{op.__name__}" in text_of("transforms/**/*.py"), f"no rule or pass builds xnnpack.{op.__name__}"
-    shown = text_of("test/lit/legalizations/*.mlir", "test/lit/transforms/**/*.mlir")
-    assert re.search(rf"{re.escape(op.name)}\b", shown), f"no lit case shows what builds {op.name}"
+    built = [op for op in NODE_OPS if op not in ONLY_READ]
+    assert lacking("class", built, "transforms/**/*.py") == []
+    assert lacking("name", built, "test/lit/legalizations/*.mlir", "test/lit/transforms/**/*.mlir") == []
 
 
-@pytest.mark.parametrize("op", NODE_OPS, ids=lambda op: op.name)
-def test_the_reference_computes_it(op: type[NodeOp]) -> None:
+def test_the_reference_computes_each() -> None:
     """The oracle of the rules' tests."""
-    path = "xir/evaluate/nodes.py"
-    assert f"xnnpack.{op.__name__}" in text_of(path), f"{path} does not compute {op.name}"
+    assert lacking("class", NODE_OPS, "xir/evaluate/nodes.py") == []

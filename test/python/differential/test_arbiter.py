@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from reference.runtimes import load_stock
-from runtime.kernels import KernelProgram
+from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
 
 import xir

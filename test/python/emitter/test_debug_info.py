@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from reference.runtimes import load_stock
+from reference.sources import line_of
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 
 import xir
@@ -54,16 +55,9 @@ class Net(torch.nn.Module):
         return torch.cumsum(self.first(x), dim=1)
 
 
-def line_of(text: str) -> int:
-    """The number of the one line of this file that ends with `text`."""
-    lines = Path(__file__).read_text().splitlines()
-    (number,) = [index for index, line in enumerate(lines, 1) if line.endswith(text)]
-    return number
-
-
-SIGMOID = SourceOrigin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first", "aten::sigmoid", "sigmoid")
-CONV = SourceOrigin(HERE, line_of("torch.sigmoid(self.conv(x))"), "first.conv", "aten::conv2d", "conv2d")
-CUMSUM = SourceOrigin(HERE, line_of("torch.cumsum(self.first(x), dim=1)"), "", "aten::cumsum", "cumsum")
+SIGMOID = SourceOrigin(HERE, line_of(__file__, "torch.sigmoid(self.conv(x))"), "first", "aten::sigmoid", "sigmoid")
+CONV = SourceOrigin(HERE, line_of(__file__, "torch.sigmoid(self.conv(x))"), "first.conv", "aten::conv2d", "conv2d")
+CUMSUM = SourceOrigin(HERE, line_of(__file__, "torch.cumsum(self.first(x), dim=1)"), "", "aten::cumsum", "cumsum")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from emitter.modules import emitted
+from emitter.sample_modules import emitted
 
 from xir.dialects.xnnpack import NodeOp
 from xir.emitter import read

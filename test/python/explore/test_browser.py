@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from explore import programs
+from explore import small_programs
 from explore.browser import Browser
 
 from xir.explore import Recorder, document, read_profile, write_page
@@ -30,10 +30,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    model = programs.write_pte(folder)
+    model = small_programs.write_pte(folder)
     recorder = Recorder()
-    edge, executorch = programs.compiled(recorder)
-    profile = read_profile(programs.trace_of(model, list(programs.INPUTS)))
+    edge, executorch = small_programs.compiled(recorder)
+    profile = read_profile(small_programs.trace_of(model, list(small_programs.INPUTS)))
     write_page(
         folder / "page.html", document(recorder.stages, [*edge.remarks, *executorch.remarks], profile, "branches")
     )
@@ -132,7 +132,7 @@ def test_models_open_quickly_and_are_small(
     assert aot(["-m", model, "-d", *arguments]) == 0
     (file,) = tmp_path.glob("*.pte")
     method = Runtime.get().load_program(file).load_method()
-    inputs = [programs.torch.rand(1, 3, 224, 224)]
+    inputs = [small_programs.torch.rand(1, 3, 224, 224)]
     method.execute(inputs, profile=True)
     method.profile().to_trace("trace.json")
     assert aot(["-m", model, "-d", *arguments, "--explore", "page.html", "--profile", "trace.json"]) == 0

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explore import programs
+from explore import small_programs
 from xdsl.dialects.builtin import ModuleOp
 
+from xir.api import EdgeProgram, ExecutorchProgram
 from xir.emitter import read
 from xir.emitter.debug_locations import locate
 from xir.explore import ProfileError, Recorder, document, read_profile
@@ -25,22 +26,38 @@ from xir.ir.parser import parse_module
 from xir.ir.printer import module_to_text
 
 
+@dataclasses.dataclass
+class Compiled:
+    """The model behind its passes, what they were recorded as, and its file."""
+
+    recorder: Recorder
+    edge: EdgeProgram
+    executorch: ExecutorchProgram
+
+
 @pytest.fixture(scope="module")
-def recorded() -> Recorder:
+def compiled() -> Compiled:
     recorder = Recorder()
-    edge, executorch = programs.compiled(recorder)
+    edge, executorch = small_programs.compiled(recorder)
     recorder.remarks = [*edge.remarks, *executorch.remarks]
-    return recorder
+    return Compiled(recorder, edge, executorch)
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return programs.write_pte(tmp_path_factory.mktemp("explore"))
+def recorded(compiled: Compiled) -> Recorder:
+    return compiled.recorder
+
+
+@pytest.fixture(scope="module")
+def file(compiled: Compiled, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("explore") / "branches.pte"
+    path.write_bytes(compiled.executorch.buffer)
+    return path
 
 
 @pytest.fixture(scope="module")
 def trace(file: Path) -> Path:
-    return programs.trace_of(file, list(programs.INPUTS))
+    return small_programs.trace_of(file, list(small_programs.INPUTS))
 
 
 def read_file(path: Path) -> ModuleOp:
@@ -67,14 +84,13 @@ def test_stages_are_the_passes_that_changed_something(recorded: Recorder) -> Non
     assert not set(idle) & {"partition-xnnpack", "plan-memory"}
 
 
-def test_a_stage_stays_what_it_was(recorded: Recorder) -> None:
-    edge, _ = programs.compiled()
+def test_a_stage_stays_what_it_was(compiled: Compiled, recorded: Recorder) -> None:
     assert "sort" in " ".join(labels(recorded.stages[0]))
     assert not any("subgraph" in label for label in labels(recorded.stages[0]))
     after_delegation = next(stage for stage in recorded.stages if stage.name == "partition-xnnpack")
     assert "subgraph" in " ".join(labels(after_delegation))
     # The module goes on changing, and text and nodes do not.
-    assert after_delegation.lines != module_to_text(edge.module).rstrip().split("\n")
+    assert after_delegation.lines != module_to_text(compiled.edge.module).rstrip().split("\n")
 
 
 @pytest.mark.parametrize("text", ["a\nb\nc", "", "x"])
@@ -128,9 +144,8 @@ def test_numbers_of_values_make_no_difference(
 # Ops.
 
 
-def test_each_op_has_a_node_or_is_structure(recorded: Recorder) -> None:
-    edge, executorch = programs.compiled()
-    for module in (edge.module, executorch.module):
+def test_each_op_has_a_node_or_is_structure(compiled: Compiled) -> None:
+    for module in (compiled.edge.module, compiled.executorch.module):
         stage = stage_of(module, "")
         index = take(module).index
         drawn = {node.entry for node in stage.nodes}
@@ -142,10 +157,9 @@ def test_each_op_has_a_node_or_is_structure(recorded: Recorder) -> None:
         assert len(drawn) == len(stage.nodes)
 
 
-def test_lines_are_those_of_the_text(recorded: Recorder) -> None:
-    edge, _ = programs.compiled()
-    stage = stage_of(edge.module, "")
-    assert stage.lines == module_to_text(edge.module).rstrip("\n").split("\n")
+def test_lines_are_those_of_the_text(compiled: Compiled) -> None:
+    stage = stage_of(compiled.edge.module, "")
+    assert stage.lines == module_to_text(compiled.edge.module).rstrip("\n").split("\n")
     for entry in stage.entries:
         line = stage.lines[entry.first]
         if entry.name not in ("block argument", "builtin.module"):
@@ -239,7 +253,7 @@ def test_a_file_tells_the_places_that_the_compiler_knew(file: Path, recorded: Re
 
     told = places(stage_of(read_file(file), ""))
     assert told == places(recorded.stages[-1])
-    assert ("conv2d", "stem", programs.Branches.forward.__code__.co_firstlineno + 1) in told
+    assert ("conv2d", "stem", small_programs.Branches.forward.__code__.co_firstlineno + 1) in told
 
 
 def test_costs(recorded: Recorder) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explore import programs
+from explore import small_programs
+from reference.tools import Tool
 
 from xir.tools.xir_aot import main as aot
 from xir.tools.xir_explore import main
@@ -78,28 +79,24 @@ def test_a_failed_pass_leaves_a_page_that_tells_it(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.mlir"], "cannot open 'missing.mlir': No such file or directory"),
-        (["in.mlir", "--profile", "missing.json"], "cannot open 'missing.json': No such file or directory"),
-        (["in.mlir", "--profile", "in.mlir"], "'in.mlir' is no JSON"),
-        (["in.mlir", "--profile", "list.json"], "'list.json' is no trace of an execution"),
-        (["in.mlir", "--profile", "other.json"], "the profile is of a method 'main', the program has 'forward'"),
-        (["in.mlir", "--delegat"], "did you mean '--delegate'?"),
-        (["in.mlir", "--cse", "--pass-pipeline=cse"], "--pass-pipeline and pass flags exclude each other"),
-        (["in.mlir", "--pass-pipeline=css"], "unknown pass 'css'"),
-        (["broken.mlir"], "broken.mlir:1:"),
-        (["broken.pte"], "broken.pte: error:"),
-        (["model.pt2"], "xir-aot --pt2 model.pt2 --explore page.html"),
-        (["noise.bin"], "'noise.bin' is neither a .pte file nor UTF-8 text"),
-        (["in.mlir", "-o", "missing/page.html"], "cannot write 'missing/page.html'"),
+        ("missing.mlir", "cannot open 'missing.mlir': No such file or directory"),
+        ("in.mlir --profile missing.json", "cannot open 'missing.json': No such file or directory"),
+        ("in.mlir --profile in.mlir", "'in.mlir' is no JSON"),
+        ("in.mlir --profile list.json", "'list.json' is no trace of an execution"),
+        ("in.mlir --profile other.json", "the profile is of a method 'main', the program has 'forward'"),
+        ("in.mlir --delegat", "did you mean '--delegate'?"),
+        ("in.mlir --cse --pass-pipeline=cse", "--pass-pipeline and pass flags exclude each other"),
+        ("in.mlir --pass-pipeline=css", "unknown pass 'css'"),
+        ("broken.mlir", "broken.mlir:1:"),
+        ("broken.pte", "broken.pte: error:"),
+        ("model.pt2", "xir-aot --pt2 model.pt2 --explore page.html"),
+        ("noise.bin", "'noise.bin' is neither a .pte file nor UTF-8 text"),
+        ("in.mlir -o missing/page.html", "cannot write 'missing/page.html'"),
     ],
 )
+@pytest.mark.usefixtures("text")
 def test_what_is_wrong_is_one_line_and_leaves_no_file(
-    arguments: list[str],
-    message: str,
-    text: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("broken.mlir").write_text("func.func @f(")
@@ -110,11 +107,10 @@ def test_what_is_wrong_is_one_line_and_leaves_no_file(
     execution = {"ph": "X", "cat": "execution", "name": "main", "dur": 1.0, "args": {"execution": 0}}
     Path("other.json").write_text(json.dumps({"traceEvents": [execution]}))
     before = sorted(tmp_path.iterdir())
-    output = [] if "-o" in arguments else ["-o", "page.html"]
-    assert main([*arguments, *output]) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("error:") == 1
+    explore = Tool(main, capsys)
+    explore(arguments if "-o" in arguments else f"{arguments} -o page.html", code=1)
+    assert message in explore.err
+    assert explore.err.count("error:") == 1
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -128,7 +124,7 @@ def test_xir_aot_writes_the_page_of_its_passes(tmp_path: Path, monkeypatch: pyte
     first = content(Path("page.html"))
     assert first["stages"][0]["name"] == "input"
     assert first["stages"][-1]["name"] == "plan-memory"
-    trace = programs.trace_of(Path("net_xnnpack_fp32.pte"), [programs.torch.ones(2, 4)])
+    trace = small_programs.trace_of(Path("net_xnnpack_fp32.pte"), [small_programs.torch.ones(2, 4)])
     assert aot(["--model", "factory.py:net", "-d", "--explore", "page.html", "--profile", str(trace)]) == 0
     second = content(Path("page.html"))
     assert second["stages"] == first["stages"]

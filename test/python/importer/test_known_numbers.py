@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from reference.meeting import check
+from reference.modules import Calling
 from torch import Tensor, nn
 
 from xir.importer.importer import import_exported_program
@@ -13,19 +14,10 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 
 
-class Model(nn.Module):
+def model_of(function: Callable[[Any, Tensor], Any]) -> Calling:
     """A function of this model, which has constants, and of a tensor."""
-
-    def __init__(self, function: Callable[[Any, Tensor], Any]) -> None:
-        super().__init__()
-        self.function = function
-        self.register_buffer("two", torch.tensor(2))
-        self.register_buffer("sizes", torch.tensor([3, 2, 5]))
-        self.register_buffer("count", torch.tensor(2))
-        self.scale = nn.Parameter(torch.tensor(0.5))
-
-    def forward(self, x: Tensor) -> Any:
-        return self.function(self, x)
+    sizes, scale = torch.tensor([3, 2, 5]), nn.Parameter(torch.tensor(0.5))
+    return Calling(function, two=torch.tensor(2), sizes=sizes, count=torch.tensor(2), scale=scale)
 
 
 def filled(x: Tensor) -> Tensor:
@@ -54,7 +46,7 @@ PROGRAMS: dict[str, Callable[[Any, Tensor], Any]] = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_number_of_a_constant_is_read_at_import(name: str) -> None:
-    check(Model(PROGRAMS[name]), torch.tensor([1.0, -2.0, 3.0, 4.5, 0.25, -6.0]))
+    check(model_of(PROGRAMS[name]), torch.tensor([1.0, -2.0, 3.0, 4.5, 0.25, -6.0]))
 
 
 def test_what_is_written_is_not_known() -> None:
@@ -62,6 +54,6 @@ def test_what_is_written_is_not_known() -> None:
         m.count.add_(1)
         return x[: m.count.item()]
 
-    program = torch.export.export(Model(counted), (torch.arange(6.0),))
+    program = torch.export.export(model_of(counted), (torch.arange(6.0),))
     with pytest.raises(DiagnosticError, match="depends on the data"):
         import_exported_program(program, XirContext())

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 import torch
+from reference.modules import Calling
 from torch import nn
 
 from xir.importer import import_exported_program
@@ -13,21 +14,6 @@ from xir.importer.source import node_location
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError, Severity
 from xir.ir.location import format_location
-
-
-class Normed(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm2d(3)
-        self.other = nn.BatchNorm2d(3)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.other(self.norm(x))
-
-
-class Dropped(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return nn.functional.dropout(x, 0.5, self.training) + 1
 
 
 def warnings_of(model: nn.Module) -> list[str]:
@@ -38,7 +24,13 @@ def warnings_of(model: nn.Module) -> list[str]:
     return [str(each) for each in said if each.severity is Severity.WARNING]
 
 
-@pytest.mark.parametrize(("model", "why"), [(Normed(), "batch norms take their statistics"), (Dropped(), "dropout")])
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (nn.Sequential(nn.BatchNorm2d(3), nn.BatchNorm2d(3)), "batch norms take their statistics"),
+        (Calling(lambda m, x: nn.functional.dropout(x, 0.5, m.training) + 1), "dropout"),
+    ],
+)
 def test_a_model_in_training_is_warned_of_once(model: nn.Module, why: str) -> None:
     (warning,) = warnings_of(model.train())
     assert f"warning: the model is in its training form: {why}" in warning

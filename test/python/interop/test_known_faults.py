@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from emitter.modules import emitted
+from emitter.sample_modules import emitted
 from interop.test_pte_files import run_stock
 from torch import Tensor
 

@@ -19,7 +19,7 @@ from executorch.examples.models.llama.source_transformation.custom_kv_cache impo
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from reference.runtimes import load_stock
-from runtime.kernels import KernelProgram
+from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
 
 from xir.runtime import Runtime, XirRuntimeError

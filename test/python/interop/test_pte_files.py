@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
+from emitter.sample_modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
 
 from xir.emitter import read
 from xir.emitter.codec import Tree, decode

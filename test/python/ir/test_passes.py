@@ -1,6 +1,7 @@
 """Passes, their options, pipelines as text, the pass manager."""
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,36 +46,43 @@ class NeedsOptionPass(XirPass):
         """Do nothing."""
 
 
-@dataclass(frozen=True)
-class BreaksModulePass(XirPass):
+def pass_of(name: str, function: Callable[[XirContext, ModuleOp], None]) -> type[XirPass]:
+    """A pass without options that does what a function does."""
+
+    def apply(self: XirPass, ctx: XirContext, op: ModuleOp) -> None:
+        function(ctx, op)
+
+    return dataclass(frozen=True)(type(name, (XirPass,), {"apply": apply, "__doc__": function.__doc__}))
+
+
+def break_module(ctx: XirContext, op: ModuleOp) -> None:
     """Leaves a function without its terminator."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Erase the return."""
-        block = next(iter(op.ops)).regions[0].block
-        last = block.last_op
-        assert last is not None
-        last.detach()
-        last.erase()
+    last = next(iter(op.ops)).regions[0].block.last_op
+    assert last is not None
+    last.detach()
+    last.erase()
 
 
-@dataclass(frozen=True)
-class ReportsErrorsPass(XirPass):
+def report_errors(ctx: XirContext, op: ModuleOp) -> None:
     """Reports two errors."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Report and return."""
-        ctx.diagnostics.error(op, "one")
-        ctx.diagnostics.error(op, "two")
+    ctx.diagnostics.error(op, "one")
+    ctx.diagnostics.error(op, "two")
 
 
-@dataclass(frozen=True)
-class FailsXdslsWayPass(XirPass):
+def fail_as_xdsl_does(ctx: XirContext, op: ModuleOp) -> None:
     """Raises what xDSL's passes raise."""
+    raise PassFailedException("cannot")
 
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Raise."""
-        raise PassFailedException("cannot")
+
+def go_on_for_ever(ctx: XirContext, op: ModuleOp) -> None:
+    """Has a pattern that matches what it makes."""
+    rewrite_patterns(op, [MakesAnother()])
+
+
+BreaksModulePass = pass_of("BreaksModulePass", break_module)
+ReportsErrorsPass = pass_of("ReportsErrorsPass", report_errors)
+FailsXdslsWayPass = pass_of("FailsXdslsWayPass", fail_as_xdsl_does)
+GoesOnForEverPass = pass_of("GoesOnForEverPass", go_on_for_ever)
 
 
 @dataclass(frozen=True)
@@ -89,17 +97,7 @@ class HasBugPass(XirPass):
 
     def rewrite(self, op: Operation) -> None:
         """Fail."""
-        value = op.attributes["missing"]
-        assert value
-
-
-@dataclass(frozen=True)
-class GoesOnForEverPass(XirPass):
-    """Has a pattern that matches what it makes."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        """Rewrite."""
-        rewrite_patterns(op, [MakesAnother()])
+        assert op.attributes["missing"]
 
 
 class MakesAnother(RewritePattern):

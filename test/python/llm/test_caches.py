@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from llm.test_families import PROMPT, expected, logits_of
+from llm.logits import PROMPT, error, expected, logits_of, stock_logits
 from llm.tiny_models import write_family
-from reference.runtimes import load_stock
-from torch import Tensor
 
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.ir.remarks import RemarkFilter
@@ -69,10 +67,6 @@ def compiled(family: tuple[Any, Path]) -> Compile:
     return file
 
 
-def error(found: Tensor, logits: Tensor) -> float:
-    return float((found - logits).norm() / logits.norm())
-
-
 @pytest.mark.parametrize("target", ["executorch", "xir"])
 @pytest.mark.parametrize("cache_type", list(ERRORS))
 def test_logits_are_near_those_of_fp32(
@@ -97,15 +91,10 @@ def test_logits_are_near_those_of_fp32(
 
 @pytest.mark.parametrize("cache_type", ["fp16", "int8"])
 def test_stock_runs_them(family: tuple[Any, Path], compiled: Compile, cache_type: str) -> None:
-    """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
     model, _ = family
-    stock: Any = load_stock(compiled(cache_type, "executorch").path)
     tokens, logits = expected(model, PROMPT, TOKENS)
-    found: list[Tensor] = []
-    for position, token in enumerate([*PROMPT, *tokens[:-1]]):
-        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
-        found.append(row[0].clone())
-    assert error(torch.cat(found[len(PROMPT) - 1 :]), logits) < ERRORS[cache_type]
+    found = stock_logits([*PROMPT, *tokens[:-1]], compiled(cache_type, "executorch").path)
+    assert error(found[len(PROMPT) - 1 :], logits) < ERRORS[cache_type]
 
 
 @pytest.mark.parametrize("cache_type", list(ERRORS))

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from llm.logits import PROMPT, expected, logits_of, stock_logits
 from llm.tiny_models import FAMILIES, write_family
 from reference.runtimes import load_stock
-from torch import Tensor
 
 from xir.llm import ExportOptions, LanguageModel, LlmError, export, load
-from xir.runtime import Runtime
 
-PROMPT, TOKENS, WINDOW = [1, 17, 93, 4, 58, 111, 23], 24, 48
+TOKENS, WINDOW = 24, 48
 OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
 """Layers that look back by 8 tokens have rings of 23 slots, which all texts here go round."""
 
@@ -30,27 +29,6 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     model = write_family(request.param, folder)
     export(folder, folder / "model.pte", OPTIONS)
     return model, folder / "model.pte"
-
-
-def expected(model: Any, prompt: list[int], count: int) -> tuple[list[int], Tensor]:
-    """The likeliest tokens, and the logits [count, vocabulary] that each was taken from."""
-    with torch.no_grad():
-        found = model.generate(
-            torch.tensor([prompt]), max_new_tokens=count, do_sample=False, eos_token_id=None,
-            return_dict_in_generate=True, output_logits=True,
-        )  # fmt: skip
-    return found.sequences[0, len(prompt) :].tolist(), torch.cat(found.logits)
-
-
-def logits_of(path: Path, prompt: list[int], tokens: list[int]) -> Tensor:
-    """What the file computes behind the prompt and behind each of the tokens but the last."""
-    program = Runtime.get().load_program(path, threads=1)
-    state = program.new_state()
-    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
-    found = prefill.execute([torch.tensor([prompt]), torch.arange(len(prompt))])
-    for index, token in enumerate(tokens[:-1]):
-        found += decode.execute([torch.tensor([[token]]), torch.tensor([len(prompt) + index])])
-    return torch.cat(found)[:, -1]
 
 
 def test_prefill_and_decode_compute_what_the_model_does(family: tuple[Any, Path]) -> None:
@@ -88,15 +66,11 @@ def test_tokens_are_those_of_transformers(family: tuple[Any, Path]) -> None:
 
 
 def test_stock_runs_the_file(family: tuple[Any, Path]) -> None:
-    """Its Python module gives each method memory of its own, so the prompt goes through `decode` as well."""
     model, path = family
-    stock: Any = load_stock(path)
     tokens, logits = expected(model, PROMPT, 4)
-    found: list[Tensor] = []
-    for position, token in enumerate([*PROMPT, *tokens[:-1]]):
-        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
-        found.append(row[0].clone())
-    torch.testing.assert_close(torch.cat(found[len(PROMPT) - 1 :]), logits, rtol=1e-3, atol=2e-4)
+    found = stock_logits([*PROMPT, *tokens[:-1]], path)[len(PROMPT) - 1 :]
+    torch.testing.assert_close(found, logits, rtol=1e-3, atol=2e-4)
+    stock: Any = load_stock(path)
     (prefilled,) = stock.run_method("prefill", (torch.tensor([PROMPT]), torch.arange(len(PROMPT))))
     torch.testing.assert_close(prefilled[0], logits[:1], rtol=1e-3, atol=2e-4)
     assert stock.run_method("get_max_context_len", ()) == [WINDOW]

@@ -12,9 +12,9 @@ from typing import Any, Literal
 import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
+from llm.logits import PROMPT, logits_of, stock_logits
 from llm.tiny_models import write_family
 from reference.halves import SumsInHalves
-from reference.runtimes import load_stock
 from torch import Tensor
 
 from xir.evaluate.processor import adds_in_half
@@ -24,8 +24,9 @@ from xir.llm.huggingface.caches import CacheType
 from xir.llm.huggingface.quantization import Mode, quantize
 from xir.runtime import Runtime
 
-TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
-PROMPT, WINDOW = 7, 32
+REST, WINDOW = [140, 77, 31, 5, 12, 0], 32
+"""Behind the prompt; the last one ends the text."""
+TOKENS = [*PROMPT, *REST[:-1]]
 
 Dtype = Literal["fp32", "fp16", "bf16"]
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -72,30 +73,22 @@ def graph_logits(model: Any, mode: Mode, dtype: torch.dtype) -> Tensor:
     quantize(model, mode, 32, dtype=dtype)
     graph = CachedDecoder(model, model.config, WINDOW).eval()
     with torch.no_grad():
-        rows = [graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(PROMPT, len(TOKENS) + 1)]
+        rows = [
+            graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(len(PROMPT), len(TOKENS) + 1)
+        ]
     return torch.cat(rows)
 
 
 def test_logits_are_as_near_as_those_of_pytorch(case: Case) -> None:
-    program = Runtime.get().load_program(case.path, threads=1)
-    state = program.new_state()
-    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
-    found = prefill.execute([torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT)])
-    for position in range(PROMPT, len(TOKENS)):
-        found += decode.execute([torch.tensor([[TOKENS[position]]]), torch.tensor([position])])
-    assert all(each.dtype == torch.float32 for each in found)
-    assert float((torch.cat(found)[:, 0] - case.wide).norm()) <= case.bound
+    found = logits_of(case.path, PROMPT, REST)
+    assert found.dtype == torch.float32
+    assert float((found - case.wide).norm()) <= case.bound
 
 
 def test_stock_computes_the_same(case: Case) -> None:
     if b"xir::attend_prefix" in case.path.read_bytes():
         return  # by the target, not by the type
-    stock: Any = load_stock(case.path)
-    found: list[Tensor] = []
-    for position, token in enumerate(TOKENS):
-        (row,) = stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))
-        found.append(row[:, 0].clone())
-    assert float((torch.cat(found[PROMPT - 1 :]) - case.wide).norm()) <= case.bound
+    assert float((stock_logits(TOKENS, case.path)[len(PROMPT) - 1 :] - case.wide).norm()) <= case.bound
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from llm.test_families import PROMPT, expected, logits_of
+from llm.logits import PROMPT, expected, logits_of
 from llm.tiny_models import COMMON
 from torch.testing import assert_close
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from torch import Tensor, nn
 from torch.fx import Graph, GraphModule, Node
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -22,19 +23,6 @@ from xir.quantizer.operators import CLAMPS, STEEP, Operators
 from xir.transforms.xnnpack.legalizations import RULES, Quantized
 
 r = torch.randn
-
-
-class Calling(nn.Module):
-    """A function as a module; parameters are by name among `modules`."""
-
-    def __init__(self, function: Callable[..., Any], **modules: nn.Module):
-        super().__init__()
-        for name, module in modules.items():
-            self.add_module(name, module)
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Any:
-        return self.function(self, *inputs)
 
 
 def annotate(module: nn.Module, *inputs: Tensor, config: QuantConfig | XnnpackQuantizer | None = None) -> GraphModule:
@@ -79,17 +67,19 @@ def torch_overload(name: str) -> Any:
     return getattr(packet, schema.overload or "default")
 
 
-@pytest.mark.parametrize("name", sorted(name for name, info in RULES.items() if info.quantized))
-def test_an_operator_plays_the_part_that_the_table_gives_it(name: str) -> None:
-    graph = Graph()
-    placeholder = graph.placeholder("x")
-    schema = edge.OPS[name].row.schema
-    arguments: dict[str, Any] = {
-        argument.name: [placeholder] if argument.type.is_list else placeholder for argument in schema.tensors.values()
-    }
-    node = graph.call_function(torch_overload(name), (), arguments)
-    operators = Operators()
-    assert (operators.name(node), operators.kind(node)) == (name, RULES[name].quantized)
+def test_operators_play_the_parts_that_the_table_gives_them() -> None:
+    for name, info in RULES.items():
+        if not info.quantized:
+            continue
+        graph = Graph()
+        placeholder = graph.placeholder("x")
+        arguments: dict[str, Any] = {
+            argument.name: [placeholder] if argument.type.is_list else placeholder
+            for argument in edge.OPS[name].row.schema.tensors.values()
+        }
+        node = graph.call_function(torch_overload(name), (), arguments)
+        operators = Operators()
+        assert (operators.name(node), operators.kind(node)) == (name, info.quantized)
 
 
 def test_exceptions_are_of_the_table() -> None:
@@ -112,33 +102,35 @@ def test_composite_operators_are_what_their_parts_are(function: Callable[[Tensor
     assert Operators().kind(node) is Quantized.MOVES
 
 
-def test_a_convolution_that_pads_to_the_same_size_is_one() -> None:
-    names = annotated(nn.Conv2d(3, 4, 3, padding="same"), r(1, 3, 8, 8))
-    assert names == ["conv2d"]
-
-
 # One operation of several nodes
 
-
-@pytest.mark.parametrize("clamp", [nn.ReLU(), nn.ReLU6(), nn.Hardtanh(-1, 1), nn.ReLU(inplace=True)])
-def test_a_clamp_is_part_of_the_convolution_before_it(clamp: nn.Module) -> None:
-    module = nn.Sequential(nn.Conv2d(3, 4, 3), clamp)
-    graph = annotate(module, r(1, 3, 8, 8)).graph
-    conv = node_of(graph, "conv2d")
-    assert conv.meta[Q_ANNOTATION_KEY].output_qspec is None
-    assert next(iter(conv.users)).meta[Q_ANNOTATION_KEY].output_qspec is not None
+SUM, RELU = Calling(lambda _, x, y: torch.relu(x + y)), {"conv2d": False, "relu": True}
 
 
-def test_a_clamp_is_no_part_of_a_convolution_that_is_read_elsewhere() -> None:
-    module = Calling(lambda m, x: torch.relu(y := m.conv(x)) + y, conv=nn.Conv2d(3, 4, 3))
-    graph = annotate(module, r(1, 3, 8, 8)).graph
-    assert node_of(graph, "conv2d").meta[Q_ANNOTATION_KEY].output_qspec is not None
-
-
-def test_a_clamp_is_part_of_a_sum() -> None:
-    graph = annotate(Calling(lambda _, x, y: torch.relu(x + y)), r(4), r(4)).graph
-    assert node_of(graph, "add").meta[Q_ANNOTATION_KEY].output_qspec is None
-    assert node_of(graph, "relu").meta[Q_ANNOTATION_KEY].output_qspec is not None
+@pytest.mark.parametrize(
+    ("module", "inputs", "quantized"),
+    [
+        (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), (r(1, 3, 8, 8),), RELU),
+        (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(inplace=True)), (r(1, 3, 8, 8),), {"conv2d": False, "relu_": True}),
+        *(
+            (nn.Sequential(nn.Conv2d(3, 4, 3), clamp), (r(1, 3, 8, 8),), {"conv2d": False, "hardtanh": True})
+            for clamp in (nn.ReLU6(), nn.Hardtanh(-1, 1))
+        ),
+        (SUM, (r(4), r(4)), {"add": False, "relu": True}),
+        # What is read elsewhere has numbers of its own.
+        (
+            Calling(lambda m, x: torch.relu(y := m.conv(x)) + y, conv=nn.Conv2d(3, 4, 3)),
+            (r(1, 3, 8, 8),),
+            {"conv2d": True},
+        ),
+    ],
+)
+def test_a_clamp_is_part_of_what_it_clamps(
+    module: nn.Module, inputs: tuple[Tensor, ...], quantized: dict[str, bool]
+) -> None:
+    graph = annotate(module, *inputs).graph
+    found = {name: node_of(graph, name).meta[Q_ANNOTATION_KEY].output_qspec is not None for name in quantized}
+    assert found == quantized
 
 
 # Parameters
@@ -278,76 +270,73 @@ def test_sharing_refers_to_an_annotated_operand() -> None:
 # What follows its neighbours
 
 
-class Residual(nn.Module):
+def residual(m: Any, x: Tensor) -> Tensor:
     """A transformer's block: the sums are read by layer norms and each other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(8) for _ in range(2))
-        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.second(nn.functional.gelu(self.first(self.norms[0](x))))
-        return self.norms[1](x)
+    return m.after(x + m.second(nn.functional.gelu(m.first(m.before(x)))))
 
 
-def test_the_residual_stream_of_a_transformer_stays_float() -> None:
-    assert annotated(Residual(), r(3, 8)) == ["linear", "gelu", "linear_1"]
+def squeeze_and_excitation(m: Any, x: Tensor) -> Tensor:
+    y = m.a(x)
+    return m.b(y * nn.functional.hardsigmoid(m.c(y.mean((2, 3), keepdim=True))))
 
 
-def test_the_residual_stream_of_a_convolutional_network_does_not() -> None:
-    module = Calling(lambda m, x: m.c((y := m.a(x)) + m.b(y)), **{n: nn.Conv2d(4, 4, 1) for n in "abc"})
-    assert annotated(module, r(1, 4, 4, 4)) == ["conv2d", "conv2d_1", "add", "conv2d_2"]
+def norm_by_hand(m: Any, x: Tensor) -> Tensor:
+    y = m.a(x)
+    return m.b(y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5))
 
 
-def test_squeeze_and_excitation_is_whole() -> None:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        y = m.a(x)
-        return m.b(y * nn.functional.hardsigmoid(m.c(y.mean((2, 3), keepdim=True))))
-
-    names = annotated(Calling(forward, **{n: nn.Conv2d(4, 4, 1) for n in "abc"}), r(1, 4, 4, 4))
-    assert names == ["conv2d", "mean", "conv2d_1", "hardsigmoid", "mul", "conv2d_2"]
+def with_token(m: Any, x: Tensor) -> Tensor:
+    """A class token that is small is joined in float to patches that a convolution computed on integers."""
+    return m.norm(torch.cat([m.token, m.conv(x).flatten(2).transpose(1, 2)], 1))
 
 
-def test_a_sum_of_nothing_but_inputs_is_integer() -> None:
-    assert annotated(Calling(lambda _, x, y: x + y), r(4), r(4)) == ["add"]
+def points() -> dict[str, nn.Module]:
+    return {name: nn.Conv2d(4, 4, 1) for name in "abc"}
 
 
-def test_a_norm_written_by_hand_stays_float() -> None:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        y = m.a(x)
-        return m.b(y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5))
+NORMS = {"before": nn.LayerNorm(8), "after": nn.LayerNorm(8)}
+MASK = torch.tensor([0.0, 0.0, 0.0, float("-inf")])
+TOKEN = nn.Parameter(torch.full((1, 1, 8), 0.01))
+ANNOTATED: dict[str, tuple[nn.Module, tuple[Tensor, ...], str]] = {
+    "padding to the same size": (nn.Conv2d(3, 4, 3, padding="same"), (r(1, 3, 8, 8),), "conv2d"),
+    "the residual stream of a transformer stays float": (
+        Calling(residual, **NORMS, first=nn.Linear(8, 16), second=nn.Linear(16, 8)),
+        (r(3, 8),),
+        "linear gelu linear_1",
+    ),
+    "the residual stream of a convolutional network does not": (
+        Calling(lambda m, x: m.c((y := m.a(x)) + m.b(y)), **points()),
+        (r(1, 4, 4, 4),),
+        "conv2d conv2d_1 add conv2d_2",
+    ),
+    "squeeze and excitation is whole": (
+        Calling(squeeze_and_excitation, **points()),
+        (r(1, 4, 4, 4),),
+        "conv2d mean conv2d_1 hardsigmoid mul conv2d_2",
+    ),
+    "a sum of nothing but inputs is integer": (Calling(lambda _, x, y: x + y), (r(4), r(4)), "add"),
+    "a norm by hand stays float": (
+        Calling(norm_by_hand, a=nn.Linear(8, 8), b=nn.Linear(8, 8)),
+        (r(3, 8),),
+        "linear linear_1",
+    ),
+    "masks and integers stay what they are": (
+        Calling(lambda m, x, n: (m.linear(x) + m.mask, n + n), linear=nn.Linear(4, 4), mask=MASK),
+        (r(2, 4), torch.ones(3, dtype=torch.int64)),
+        "linear",
+    ),
+    "one token that is small keeps its bits": (
+        Calling(with_token, conv=nn.Conv2d(3, 8, 4, stride=4), norm=nn.LayerNorm(8), token=TOKEN),
+        (r(1, 3, 8, 8),),
+        "conv2d flatten transpose",
+    ),
+}
 
-    assert annotated(Calling(forward, a=nn.Linear(8, 8), b=nn.Linear(8, 8)), r(3, 8)) == ["linear", "linear_1"]
 
-
-def test_masks_and_integers_stay_what_they_are() -> None:
-    class Masked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(4, 4)
-            self.register_buffer("mask", torch.tensor([0.0, 0.0, 0.0, float("-inf")]))
-
-        def forward(self, x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
-            return self.linear(x) + self.mask, n + n
-
-    assert annotated(Masked(), r(2, 4), torch.ones(3, dtype=torch.int64)) == ["linear"]
-
-
-def test_one_token_that_is_small_keeps_its_bits() -> None:
-    """A class token is joined in float to patches that a convolution computed on integers."""
-
-    class Tokens(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.conv, self.norm = nn.Conv2d(3, 8, 4, stride=4), nn.LayerNorm(8)
-            self.token = nn.Parameter(torch.full((1, 1, 8), 0.01))
-
-        def forward(self, x: Tensor) -> Tensor:
-            patches = self.conv(x).flatten(2).transpose(1, 2)
-            return self.norm(torch.cat([self.token, patches], 1))
-
-    assert annotated(Tokens(), r(1, 3, 8, 8)) == ["conv2d", "flatten", "transpose"]
+@pytest.mark.parametrize("name", ANNOTATED)
+def test_what_is_annotated(name: str) -> None:
+    module, inputs, names = ANNOTATED[name]
+    assert annotated(module, *inputs) == names.split()
 
 
 # Configurations
@@ -380,22 +369,29 @@ def block(quantizer: XnnpackQuantizer) -> list[str]:
     return annotated(module, r(1, 3, 4, 4), config=quantizer)
 
 
-def test_settings_by_place_type_and_operator() -> None:
-    config = QuantConfig()
-    every = ["conv2d", "hardswish", "conv2d_1", "conv2d_2"]
-    assert block(XnnpackQuantizer()) == every
-    assert block(XnnpackQuantizer(None)) == []
-    assert block(XnnpackQuantizer().set_module_name("2", None)) == ["conv2d"]
-    assert block(XnnpackQuantizer().set_module_name("2", None).set_module_name("2.0", config)) == [*every[:3]]
-    assert block(XnnpackQuantizer().set_module_type(nn.Hardswish, None)) == [n for n in every if n != "hardswish"]
-    assert block(XnnpackQuantizer(None).set_operator_type(torch.ops.aten.conv2d, config)) == [
-        "conv2d",
-        "conv2d_1",
-        "conv2d_2",
-    ]
-    assert block(
-        XnnpackQuantizer(None).set_module_name("0", config).set_operator_type(torch.ops.aten.conv2d, None)
-    ) == ["conv2d"]
+@pytest.mark.parametrize(
+    ("quantizer", "names"),
+    [
+        (XnnpackQuantizer(), "conv2d hardswish conv2d_1 conv2d_2"),
+        (XnnpackQuantizer(None), ""),
+        (XnnpackQuantizer().set_module_name("2", None), "conv2d"),
+        (
+            XnnpackQuantizer().set_module_name("2", None).set_module_name("2.0", QuantConfig()),
+            "conv2d hardswish conv2d_1",
+        ),
+        (XnnpackQuantizer().set_module_type(nn.Hardswish, None), "conv2d conv2d_1 conv2d_2"),
+        (
+            XnnpackQuantizer(None).set_operator_type(torch.ops.aten.conv2d, QuantConfig()),
+            "conv2d conv2d_1 conv2d_2",
+        ),
+        (
+            XnnpackQuantizer(None).set_module_name("0", QuantConfig()).set_operator_type(torch.ops.aten.conv2d, None),
+            "conv2d",
+        ),
+    ],
+)
+def test_settings_by_place_type_and_operator(quantizer: XnnpackQuantizer, names: str) -> None:
+    assert block(quantizer) == names.split()
 
 
 @pytest.mark.parametrize(

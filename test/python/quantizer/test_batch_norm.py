@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
-from torch import Tensor, nn
+from quantizer.signal_to_noise import sqnr
+from reference.modules import Calling
+from torch import nn
 from torch.nn.functional import batch_norm
 from torch.nn.utils.parametrizations import weight_norm
 from torchao.quantization.pt2e import qat_utils
@@ -28,72 +28,42 @@ def trained(norm: nn.BatchNorm1d | nn.BatchNorm2d) -> nn.Module:
     return norm
 
 
-class ReadTwice(nn.Module):
+def read_twice(layer: nn.Module, norm: nn.Module) -> nn.Module:
     """A layer whose result is read with a batch norm and without."""
-
-    def __init__(self, layer: nn.Module, norm: nn.Module) -> None:
-        super().__init__()
-        self.layer, self.norm = layer, norm
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.layer(x)
-        return self.norm(y) + y
+    return Calling(lambda m, x: m.norm(y := m.layer(x)) + y, layer=layer, norm=norm)
 
 
-class CalledTwice(nn.Module):
+def called_twice() -> nn.Module:
     """A convolution with a batch norm behind each of its calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 3, 3, padding=1)
-        self.first, self.second = trained(nn.BatchNorm2d(3)), trained(nn.BatchNorm2d(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(self.conv(torch.relu(self.first(self.conv(x)))))
+    norms = {"first": trained(nn.BatchNorm2d(3)), "second": trained(nn.BatchNorm2d(3))}
+    conv = nn.Conv2d(3, 3, 3, padding=1)
+    return Calling(lambda m, x: m.second(m.conv(torch.relu(m.first(m.conv(x))))), conv=conv, **norms)
 
 
-class Tied(nn.Module):
+def tied() -> nn.Module:
     """Two convolutions of one weight by two names; the norm is behind one of them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 3, 3, padding=1, bias=False)
-        self.second.weight = self.first.weight
-        self.norm = trained(nn.BatchNorm2d(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(self.norm(self.first(x)))
-
-
-class OfTheBatch(nn.Module):
-    """A norm by the batch's own statistics."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return batch_norm(self.conv(x), None, None, training=True)
+    first, second = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 3, 3, padding=1, bias=False)
+    second.weight = first.weight
+    return nn.Sequential(first, trained(nn.BatchNorm2d(3)), second)
 
 
 IMAGE = r(2, 3, 8, 8)
 CASES = {
-    "read twice": (ReadTwice(nn.Conv2d(3, 6, 3, padding=1), trained(nn.BatchNorm2d(6))), IMAGE),
-    "linear, read twice": (ReadTwice(nn.Linear(8, 6), trained(nn.BatchNorm1d(6))), r(4, 8)),
+    "read twice": (read_twice(nn.Conv2d(3, 6, 3, padding=1), trained(nn.BatchNorm2d(6))), IMAGE),
+    "linear, read twice": (read_twice(nn.Linear(8, 6), trained(nn.BatchNorm1d(6))), r(4, 8)),
     "linear of three dimensions": (nn.Sequential(nn.Linear(8, 6), trained(nn.BatchNorm1d(5))), r(4, 5, 8)),
-    "called twice": (CalledTwice(), IMAGE),
-    "tied": (Tied(), IMAGE),
+    "called twice": (called_twice(), IMAGE),
+    "tied": (tied(), IMAGE),
     "transposed by groups": (nn.Sequential(nn.ConvTranspose2d(3, 6, 3, groups=3), trained(nn.BatchNorm2d(6))), IMAGE),
     "transposed": (nn.Sequential(nn.ConvTranspose2d(3, 6, 3), trained(nn.BatchNorm2d(6))), IMAGE),
     "computed weights": (nn.Sequential(weight_norm(nn.Conv2d(3, 6, 3)), trained(nn.BatchNorm2d(6))), IMAGE),
-    "of the batch": (OfTheBatch(), IMAGE),
+    "of the batch": (
+        Calling(lambda m, x: batch_norm(m.conv(x), None, None, training=True), conv=nn.Conv2d(3, 6, 3)),
+        IMAGE,
+    ),
     "alone": (nn.Sequential(nn.Conv2d(3, 6, 3), nn.Softplus(), trained(nn.BatchNorm2d(6))), IMAGE),
     "part of the weights": (nn.Sequential(nn.Conv2d(3, 6, 3), trained(nn.BatchNorm2d(6))), IMAGE),
 }
-
-
-def decibels(exact: Tensor, actual: Tensor) -> float:
-    return 10 * math.log10(float(exact.square().sum() / (exact - actual).square().sum()))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -107,10 +77,10 @@ def test_numbers_stay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quantized = xir.quantize(module.eval(), (x,))
     with torch.no_grad():
         exact, got = module(x), quantized.module()(x)
-    assert decibels(exact, got) > 30
+    assert sqnr(exact, got) > 30
     file = xir.to_edge(quantized).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
     (ours,) = Runtime.get().load_program(file).load_method().execute([x])
-    assert decibels(got, ours) > 40
+    assert sqnr(got, ours) > 40
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from quantizer.signal_to_noise import sqnr
+from reference.modules import Calling
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.utils._pytree import tree_leaves
@@ -61,7 +63,7 @@ def check(model: nn.Module, program: ExportedProgram, rows: int, least: float) -
     flat = [*args, *pytree_leaves(program, kwargs)]
     for actual in (own, torch.as_tensor(method.execute(flat)[0])):
         assert expected.shape == actual.shape
-        assert 10 * (expected.square().sum() / (expected - actual).square().sum()).log10() > least
+        assert sqnr(expected, actual) > least
 
 
 def pytree_leaves(program: ExportedProgram, kwargs: dict[str, Any]) -> list[Any]:
@@ -92,21 +94,12 @@ def test_a_program_exported_with_keyword_arguments_keeps_its_open_sizes(
 def test_calibration_by_keyword() -> None:
     """What tokenizers and data loaders of dicts give."""
 
-    class Sum(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(4, 4)
-
-        def forward(self, a: Tensor, b: Tensor) -> Tensor:
-            return self.linear(a + b)
-
-    class One(Sum):
-        def forward(self, batch: dict[str, Tensor]) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-            return self.linear(batch["a"] + batch["b"])
-
     batches = [{"b": r(2, 4), "a": r(2, 4)} for _ in range(3)]
     sample = {"a": r(2, 4), "b": r(2, 4)}
-    for model, args, kwargs in ((Sum(), (), sample), (One(), (sample,), None)):
+    for model, args, kwargs in (
+        (Calling(lambda m, a, b: m.linear(a + b), linear=nn.Linear(4, 4)), (), sample),
+        (Calling(lambda m, batch: m.linear(batch["a"] + batch["b"]), linear=nn.Linear(4, 4)), (sample,), None),
+    ):
         _, report = quantize_and_measure(model.eval(), args, batches, kwargs=kwargs)
         assert report.inputs == 3
         with torch.no_grad():
@@ -137,23 +130,17 @@ def test_inputs_that_do_not_fit(program: ExportedProgram, args: Any, kwargs: Any
         xir.quantize(program, args(positional), kwargs=given)
 
 
-class Choice(nn.Module):
+def choice(m: Any, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Scores, and the large numbers of the best ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hidden, self.head = nn.Linear(16, 32), nn.Linear(32, 8)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scores = self.head(torch.relu(self.hidden(x)))
-        return scores, (scores.argmax(-1) + 1) * 1000, torch.sin(x) * 1000
+    scores = m.head(torch.relu(m.hidden(x)))
+    return scores, (scores.argmax(-1) + 1) * 1000, torch.sin(x) * 1000
 
 
 def test_each_output_is_bounded_for_itself() -> None:
     """Large outputs without noise do not hide that of small ones."""
     torch.manual_seed(0)
     inputs = [r(64, 16) for _ in range(2)]
-    model = Choice().eval()
+    model = Calling(choice, hidden=nn.Linear(16, 32), head=nn.Linear(32, 8)).eval()
     _, report = quantize_and_measure(model, (inputs[0],), inputs)
     scores, choices, exact = report.outputs
     assert report.output == scores.sqnr < 45 < exact.sqnr
@@ -164,7 +151,7 @@ def test_each_output_is_bounded_for_itself() -> None:
     assert better.kept
     with torch.no_grad():
         wanted, given = (torch.cat([each(x)[0] for x in inputs]) for each in (model, program.module()))
-    assert 10 * (wanted.square().sum() / (wanted - given).square().sum()).log10() >= scores.sqnr + 1
+    assert sqnr(wanted, given) >= scores.sqnr + 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from torch import Tensor, nn
 
 import xir
@@ -94,24 +95,15 @@ def test_a_goal_out_of_reach_tells_the_best_of_all_attempts() -> None:
         assert quantize_and_measure(model, (INPUTS[0],), INPUTS, alone)[1].output <= best + 3
 
 
-class Counting(nn.Module):
-    """A buffer that counts calls, which a metric is not to leave behind."""
-
-    count: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(16, 4)
-        self.register_buffer("count", torch.zeros(()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.count.add_(1)
-        return self.linear(x) + self.count * 0.01
+def counting(m: Any, x: Tensor) -> Tensor:
+    """A buffer counts calls, which a metric is not to leave behind."""
+    m.count.add_(1)
+    return m.linear(x) + m.count * 0.01
 
 
 def test_each_call_of_the_metric_finds_the_buffers_as_they_begin() -> None:
     torch.manual_seed(0)
-    model = Counting().eval()
+    model = Calling(counting, linear=nn.Linear(16, 4), count=torch.zeros(())).eval()
 
     def last(program: Callable[..., Tensor]) -> float:
         return float([program(x) for x in INPUTS][-1].sum())
@@ -126,24 +118,6 @@ def test_each_call_of_the_metric_finds_the_buffers_as_they_begin() -> None:
 # Calibration inputs with labels
 
 
-class Sum(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(16, 4)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.linear(x + y)
-
-
-class Masked(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(16, 4)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        return self.linear(x if mask is None else x * mask)
-
-
 def largest(model: nn.Module, args: tuple[Tensor, ...], calibration: Any, **kwargs: Any) -> float:
     """The largest result that calibration has seen."""
     _, report = quantize_and_measure(model.eval(), args, calibration, **kwargs)
@@ -153,7 +127,8 @@ def largest(model: nn.Module, args: tuple[Tensor, ...], calibration: Any, **kwar
 
 def test_what_only_labels_can_be_is_left_out() -> None:
     """Of data loaders: the last of a tuple or list, and what dicts call labels."""
-    linear, both, labels = nn.Linear(16, 4).eval(), Sum().eval(), torch.arange(32)
+    linear, labels = nn.Linear(16, 4).eval(), torch.arange(32)
+    both = Calling(lambda m, x, y: m.linear(x + y), linear=nn.Linear(16, 4)).eval()
     plain = largest(linear, (INPUTS[0],), INPUTS)
     for pair in ([(x, labels) for x in INPUTS], [[x, labels] for x in INPUTS], [(x, {"box": labels}) for x in INPUTS],
                  [((x,), labels) for x in INPUTS], [(x, 5) for x in INPUTS]):  # fmt: skip
@@ -172,7 +147,10 @@ def test_what_only_labels_can_be_is_left_out() -> None:
 
 
 def test_a_label_that_may_be_an_argument_is_an_error() -> None:
-    model = Masked().eval()
+    def forward(m: Any, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return m.linear(x if mask is None else x * mask)
+
+    model = Calling(forward, linear=nn.Linear(16, 4)).eval()
     with pytest.raises(
         DiagnosticError, match=r"calibration input 0.*last value is a label or the model's 'mask', which"
     ):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
+from quantizer.signal_to_noise import sqnr
+from reference.modules import Calling, Function
 from torch import Tensor, nn
 
 from xir.quantizer import QuantConfig, quantize_and_measure
 from xir.quantizer.outputs import FixedPlaces, output_nodes
 
 r = torch.randn
-
-
-def sqnr(exact: Tensor, actual: Tensor) -> float:
-    exact, actual = exact.double(), actual.double()
-    return 10 * math.log10(float(exact.square().sum() / (exact - actual).square().sum()))
 
 
 class Detector(nn.Module):
@@ -71,16 +69,10 @@ def test_detections_are_compared_before_they_are_ordered(detector: Detector) -> 
 
 @torch.no_grad()
 def test_a_model_that_returns_classes_alone_is_bounded_by_its_scores() -> None:
-    class Classes(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.hidden, self.head = nn.Linear(16, 16), nn.Linear(16, 10)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.head(torch.relu(self.hidden(x))).argmax(-1)
-
     torch.manual_seed(1)
-    model, inputs = Classes().eval(), [r(64, 16) for _ in range(3)]
+    layers = {"hidden": nn.Linear(16, 16), "head": nn.Linear(16, 10)}
+    model = Calling(lambda m, x: m.head(torch.relu(m.hidden(x))).argmax(-1), **layers).eval()
+    inputs = [r(64, 16) for _ in range(3)]
     _, report = quantize_and_measure(model, (inputs[0],), inputs)
     (classes,) = report.outputs
     assert 25 < classes.sqnr < 60
@@ -95,17 +87,12 @@ def test_a_model_that_returns_classes_alone_is_bounded_by_its_scores() -> None:
 def test_results_of_a_changing_size() -> None:
     """Rows above a bound, of which the quantised program may have others, and more or less of them."""
 
-    class Found(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(8, 2)
-
-        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-            y = self.linear(x)
-            return y[y[:, 0] > 0], (y[:, 0] > 0).nonzero()
+    def found(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = m.linear(x)
+        return y[y[:, 0] > 0], (y[:, 0] > 0).nonzero()
 
     torch.manual_seed(2)
-    model, inputs = Found().eval(), [r(500, 8) for _ in range(4)]
+    model, inputs = Calling(found, linear=nn.Linear(8, 2)).eval(), [r(500, 8) for _ in range(4)]
     _, report = quantize_and_measure(model, (inputs[0],), inputs)
     rows, places = report.outputs
     assert rows.sqnr == places.sqnr > 30
@@ -116,14 +103,13 @@ def test_results_of_a_changing_size() -> None:
 def test_what_has_a_place() -> None:
     """Values in order are comparable, positions are not; nor is what comes after them."""
 
-    class Several(nn.Module):
-        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-            ordered, places = torch.sort(x, dim=-1)
-            mask = x > 0
-            return (ordered, places, x.max(-1).values, x.max(-1).indices, torch.where(mask, x, -x), mask,
-                    torch.sin(x.gather(-1, places)), x.to(torch.int64), x.flatten().argsort() + 1)  # fmt: skip
+    def several(x: Tensor) -> tuple[Tensor, ...]:
+        ordered, places = torch.sort(x, dim=-1)
+        mask = x > 0
+        return (ordered, places, x.max(-1).values, x.max(-1).indices, torch.where(mask, x, -x), mask,
+                torch.sin(x.gather(-1, places)), x.to(torch.int64), x.flatten().argsort() + 1)  # fmt: skip
 
-    graph = torch.export.export(Several(), (r(4, 6),)).graph
+    graph = torch.export.export(Function(several), (r(4, 6),)).graph
     places = FixedPlaces(graph)
     found = [places.is_fixed(node) for node in output_nodes(graph)]
     assert found == [True, False, True, False, True, True, False, True, False]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from copy import deepcopy
 from typing import Any
 
 import pytest
 import torch
+from quantizer.signal_to_noise import quality
+from reference.modules import Calling
 from torch import Tensor, nn
 from torch.fx import Node
 
@@ -56,14 +58,6 @@ def weights(program: Any) -> list[Tensor]:
     ]
 
 
-def quality(model: nn.Module, program: Any) -> float:
-    module = program.module()
-    with torch.no_grad():
-        want = torch.cat([model(*each) for each in OTHERS])
-        got = torch.cat([module(*each) for each in OTHERS])
-    return 10 * math.log10(float(want.square().sum() / (got - want).square().sum()))
-
-
 def in_float(program: Any) -> Any:
     """The program with activations that are not rounded: what is left is the error of weights and biases."""
     graph = program.graph_module.graph
@@ -77,45 +71,39 @@ def in_float(program: Any) -> Any:
     return program
 
 
-def test_errors_of_weights_make_up_for_each_other_on_other_inputs(model: nn.Module) -> None:
-    plain, best = (
-        quality(model, in_float(xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort=effort))))
+@pytest.fixture(scope="module")
+def programs(model: nn.Module) -> dict[str, Any]:
+    """The program of each effort."""
+    return {
+        effort: xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort=effort))
         for effort in ("fast", "best")
-    )
-    assert best > plain + 3
+    }
 
 
-def test_integers_are_the_same_each_time_and_other_ones(model: nn.Module) -> None:
+def test_integers_are_the_same_each_time_and_other_ones(model: nn.Module, programs: dict[str, Any]) -> None:
+    """Also where the program is verified."""
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    once, again, plain = (
-        weights(xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort=effort)))
-        for effort in ("best", "best", "fast")
-    )
+    again = xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort="best"), verify=True)
+    once = weights(programs["best"])
     assert len(once) == 6
-    assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True))
-    assert all(bool((one != other).any()) for one, other in zip(once, plain, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(once, weights(again), strict=True))
+    assert all(bool((one != other).any()) for one, other in zip(once, weights(programs["fast"]), strict=True))
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-def test_it_is_verified(model: nn.Module) -> None:
-    assert xir.quantize(model, CALIBRATION[0], CALIBRATION, QuantConfig(effort="best"), verify=True)
+def test_errors_of_weights_make_up_for_each_other_on_other_inputs(model: nn.Module, programs: dict[str, Any]) -> None:
+    plain, best = (quality(model, in_float(deepcopy(programs[effort])), OTHERS) for effort in ("fast", "best"))
+    assert best > plain + 3
 
 
 def test_a_model_with_state_is_rounded_to_the_nearest() -> None:
-    class Mean(nn.Module):
-        mean: Tensor
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(16, 8)
-            self.register_buffer("mean", torch.zeros(16))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.mean.mul_(0.5).add_(x.mean(0))
-            return self.linear(x + self.mean)
+    def forward(m: Any, x: Tensor) -> Tensor:
+        m.mean.mul_(0.5).add_(x.mean(0))
+        return m.linear(x + m.mean)
 
     torch.manual_seed(0)
-    model, inputs = Mean().eval(), [(torch.randn(4, 16),) for _ in range(4)]
+    model = Calling(forward, linear=nn.Linear(16, 8), mean=torch.zeros(16)).eval()
+    inputs = [(torch.randn(4, 16),) for _ in range(4)]
     best, plain = (
         weights(xir.quantize(model, inputs[0], inputs, QuantConfig(effort=effort))) for effort in ("best", "fast")
     )

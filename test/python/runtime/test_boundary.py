@@ -15,19 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from boundary_fuzz.cases import LOOP, Unspeakable
 from reference.method_text import file_of
+from reference.modules import Calling, Function
 
 import xir
 from xir.runtime import Method, Runtime, XirRuntimeError
 from xir.runtime.same_results import MethodCall, NotRunError, calls_of, sameness
-
-
-class Unspeakable(Exception):
-    """An exception without text."""
-
-    def __str__(self) -> str:
-        raise ValueError("no text")
-
 
 what_happens: dict[str, Callable[[], None]] = {}
 """What `boundary::step` does before it copies."""
@@ -59,22 +53,8 @@ def _(x: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(x)
 
 
-class Stepping(torch.nn.Module):
-    """One operator in Python, and one behind it."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.boundary.step(x) + 1
-
-
-class Spoiling(torch.nn.Module):
-    """Hands a constant to an operator that spoils it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("constant", torch.arange(4.0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.boundary.spoil(self.constant) + x
+STEPPING = Function(lambda x: torch.ops.boundary.step(x) + 1)
+"""One operator in Python, and one behind it."""
 
 
 def compiled(model: torch.nn.Module, *inputs: torch.Tensor) -> xir.ExecutorchProgram:
@@ -90,7 +70,7 @@ def load(file: bytes, **options: Any) -> Method:
 def stepping() -> Method:
     """A method whose first kernel does `what_happens["now"]`."""
     what_happens.clear()
-    return load(compiled(Stepping(), torch.ones(2)).buffer)
+    return load(compiled(STEPPING, torch.ones(2)).buffer)
 
 
 def goes_on(method: Method) -> None:
@@ -170,11 +150,11 @@ def test_comparing_a_file_allows_it_no_more(name: str, tmp_path: Path):
 @pytest.mark.parametrize("allowed", ["boundary", "boundary::step", "boundary::step.out"])
 def test_a_caller_allows_operators(allowed: str, tmp_path: Path):
     # As a file of another process: a byte of it differs from what this process has compiled.
-    buffer = compiled(Stepping(), torch.ones(2)).buffer.replace(b"boundary::step", b"boundary::stop", 1)
+    buffer = compiled(STEPPING, torch.ones(2)).buffer.replace(b"boundary::step", b"boundary::stop", 1)
     with pytest.raises(XirRuntimeError, match="which xir does not know"):
         load(buffer)
     path = tmp_path / "other.pte"
-    path.write_bytes(compiled(Stepping(), torch.ones(2)).buffer + b"\0")
+    path.write_bytes(compiled(STEPPING, torch.ones(2)).buffer + b"\0")
     program = Runtime.get().load_program(path, allow_ops=[allowed])
     if "." in allowed:
         with pytest.raises(XirRuntimeError, match="which xir does not know"):
@@ -186,7 +166,7 @@ def test_a_caller_allows_operators(allowed: str, tmp_path: Path):
 
 def test_what_this_process_compiled_calls_what_its_model_does(tmp_path: Path):
     what_happens.clear()
-    program = compiled(Stepping(), torch.ones(2))
+    program = compiled(STEPPING, torch.ones(2))
     program.save(tmp_path / "own.pte")
     for source in (program.buffer, bytearray(program.buffer), tmp_path / "own.pte"):
         method = Runtime.get().load_program(source).load_method()
@@ -202,7 +182,9 @@ def test_allow_ops_is_a_list():
 
 
 def test_operators_do_not_write_to_constants():
-    method = load(compiled(Spoiling(), torch.zeros(4)).buffer)
+    """An operator spoils a constant that it is handed."""
+    spoiling = Calling(lambda m, x: torch.ops.boundary.spoil(m.constant) + x, constant=torch.arange(4.0))
+    method = load(compiled(spoiling, torch.zeros(4)).buffer)
     for _ in range(2):
         assert method.execute([torch.zeros(4)])[0].tolist() == [0, 1, 2, 3]
 
@@ -310,20 +292,9 @@ def test_a_kernel_does_not_run_its_own_method(stepping: Method):
 # --- Time ------------------------------------------------------------------------------------------------------------
 
 
-LOOP = """
-  %x = pte.tensor tensor<16384xf32> planned <1, 0>
-  %out = pte.tensor tensor<16384xf32> planned <1, 65536>
-  %f = pte.bool false
-  pte.chain {
-    pte.kernel_call "aten::abs.out" (%x, %out, %out)
-    pte.jump_false %f to 0 : !pte.bool
-  }
-"""
-
-
 @pytest.fixture(scope="module")
 def loop() -> bytes:
-    return file_of(LOOP, arena=262144)
+    return file_of(LOOP, outputs="%o", arena=262144)
 
 
 def test_time_is_limited(loop: bytes):
@@ -366,22 +337,13 @@ def test_ctrl_c_stops_an_execution(loop: bytes):
 # --- Inputs ----------------------------------------------------------------------------------------------------------
 
 
-class Affine(torch.nn.Module):
-    """Rows of four, of which there may be any number, and as many of three."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(4, 3)
-
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return self.linear(x) + y
-
-
 @pytest.fixture(scope="module", params=[False, True], ids=["kernels", "delegate"])
 def open_rows(request: pytest.FixtureRequest) -> Method:
+    """Rows of four, of which there may be any number, and as many of three."""
     rows = torch.export.Dim("rows", min=4, max=16)
+    affine = Calling(lambda m, x, y: m.linear(x) + y, linear=torch.nn.Linear(4, 3))
     inputs = (torch.randn(5, 4), torch.randn(5, 3))
-    edge = xir.to_edge(torch.export.export(Affine(), inputs, dynamic_shapes=({0: rows}, {0: rows})))
+    edge = xir.to_edge(torch.export.export(affine, inputs, dynamic_shapes=({0: rows}, {0: rows})))
     return load((edge.to_backend(xir.XnnpackPartitioner()) if request.param else edge).to_executorch().buffer)
 
 
@@ -434,11 +396,7 @@ def test_an_output_may_be_in_an_inputs_memory(shift: int):
 
 
 def test_outputs_have_memory_of_their_own():
-    class Two(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return x + 1, x * 2
-
-    method = load(compiled(Two(), torch.ones(8)).buffer)
+    method = load(compiled(Function(lambda x: (x + 1, x * 2)), torch.ones(8)).buffer)
     block = torch.zeros(16)
     method.bind_output(0, block[:8])
     with pytest.raises(XirRuntimeError, match="memory for output 1 overlaps the memory that is bound to output 0"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emitter.test_files import with_graph
+from emitter.test_whole_files import with_graph
 from properties.integers import Params, Weight
 from properties.quantized import Builder
 from properties.test_integer_rows import dynamic

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor, nn
+from reference.modules import Function
+from torch import Tensor
 from torch.nn import functional
 from torch.utils._pytree import tree_leaves
 
@@ -17,19 +18,10 @@ from xir.runtime import Method, Runtime, XirRuntimeError
 WEIGHT = torch.linspace(-1, 1, 12).reshape(4, 3)
 
 
-class Function(nn.Module):
-    def __init__(self, function: Callable[[Tensor], object]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> object:
-        return self.function(x)
-
-
 def loaded(function: Callable[[Tensor], object], shape: tuple[int, ...]) -> Method:
     """The function in a delegate, with the first dimension open up to 9."""
     program = torch.export.export(
-        Function(function), (torch.randn(shape),), dynamic_shapes=({0: torch.export.Dim.AUTO},)
+        Function(function), (torch.randn(shape),), dynamic_shapes=(({0: torch.export.Dim.AUTO},),)
     )
     edge = xir.to_edge(program, max_size=9).to_backend(xir.XnnpackPartitioner())
     assert any(isinstance(op, xnnpack.SubgraphOp) for op in edge.module.walk())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from reference.aten_calls import CASES, UNSPECIFIED, Case, aten_call
+from reference.modules import Function
 
 import xir
 from xir.dialects import edge
@@ -16,17 +17,6 @@ from xir.runtime.convert import physical_from_torch
 from xir.runtime.dtypes import torch_number
 from xir.runtime.fallback import find_kernel, find_operator
 from xir.transforms.pte._kernel_calls import kernel_arguments
-
-
-class Function(torch.nn.Module):
-    """A module out of a function."""
-
-    def __init__(self, function: Any):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*inputs)
 
 
 def load(function: Any, *inputs: torch.Tensor) -> Method:

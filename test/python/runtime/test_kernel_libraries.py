@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from reference.kernel_library import BACKEND, build_kernel_library
+from reference.modules import Function
 
 import xir
 from xir.runtime import Runtime, XirRuntimeError
@@ -26,11 +27,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class Scaled(torch.nn.Module):
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return torch.ops.demo.axpy(x.relu(), y, 2.0).neg()
-
-
 @pytest.fixture(scope="module")
 def program() -> Iterator[bytes]:
     """A program whose middle is the operator demo::axpy."""
@@ -38,7 +34,8 @@ def program() -> Iterator[bytes]:
         demo.define("axpy(Tensor x, Tensor y, float alpha) -> Tensor")
         demo.impl("axpy", lambda x, y, alpha: alpha * x + y, "CompositeExplicitAutograd")
         torch.library.register_fake("demo::axpy", lambda x, y, alpha: torch.empty_like(x), lib=demo)
-        exported = torch.export.export(Scaled(), (torch.randn(40_000), torch.randn(40_000)))
+        scaled = Function(lambda x, y: torch.ops.demo.axpy(x.relu(), y, 2.0).neg())
+        exported = torch.export.export(scaled, (torch.randn(40_000), torch.randn(40_000)))
         lowered = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
         assert lowered.kernel_names == ["demo::axpy"]
         yield lowered.buffer

@@ -38,6 +38,7 @@ class Tied(torch.nn.Module):
 
 
 TOKENS = torch.tensor([3, 0, 39, 7])
+TIED = Tied().embedding.weight.detach().numpy().tobytes()
 
 
 @pytest.fixture(params=[True, False], ids=["delegate", "portable"])
@@ -50,13 +51,15 @@ def test_both_runtimes(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
     file, weights = tmp_path / "tied.pte", tmp_path / "tied.ptd"
     program.save(file, weights_apart=True)
     assert sorted(tmp_path.iterdir()) == [weights, file]
+    assert program.buffer.count(TIED) == 1, "what a kernel reads and what a delegate does"
     whole = Runtime.get().load_program(program.buffer).load_method().execute([TOKENS])
     ours = Runtime.get().load_program(file, data=[weights]).load_method().execute([TOKENS])
-    stock = load_stock(file, weights).forward([TOKENS])
-    for expected, one, other, found in zip(Tied().eval()(TOKENS), whole, ours, stock, strict=True):
+    programs = [load_stock(program.buffer), load_stock(file, weights)]
+    stock = [[each.clone() for each in loaded.forward([TOKENS])] for loaded in programs]
+    for expected, one, other, *found in zip(Tied().eval()(TOKENS), whole, ours, *stock, strict=True):
         assert torch.equal(other, one)
-        torch.testing.assert_close(other, expected, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        for each in (other, *found):
+            torch.testing.assert_close(each, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_xir_translate(program: xir.ExecutorchProgram, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 import pytest
+from reference.tools import Tool
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -81,16 +82,14 @@ def module(tmp_path: Path) -> str:
 def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = tmp_path / "hello.py"
     plugin.write_text(PLUGIN, encoding="utf-8")
-    assert main(["--load-plugin", str(plugin), "--politely", "--say-hello", module]) == 0
-    said = capsys.readouterr().err
-    assert "remark: hello all\n" in said
-    assert "remark: hello you\n" in said
-    assert main(["--list-passes", f"--load-plugin={plugin}"]) == 0
-    listing = capsys.readouterr().out
+    opt = Tool(main, capsys)
+    opt(f"--load-plugin {plugin} --politely --say-hello {module}")
+    assert "remark: hello all\n" in opt.err
+    assert "remark: hello you\n" in opt.err
+    listing = opt(f"--list-passes --load-plugin={plugin}")
     assert "--say-hello\n      Greet.\n      name-of=<str> (default: 'you'): Whom.\n" in listing
     assert "--politely\n      say-hello{name-of=all},canonicalize\n" in listing
-    assert main(["--help", f"--load-plugin={plugin}"]) == 0
-    assert "--say-hello" in capsys.readouterr().out
+    assert "--say-hello" in opt(f"--help --load-plugin={plugin}")
 
 
 def registering(schema: str, *arguments: str) -> str:
@@ -162,8 +161,7 @@ def test_a_bad_plugin_is_one_line(
     path = tmp_path / "bad.py"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    assert main([f"--load-plugin={path}", module]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    line = Tool(main, capsys).refuse(f"--load-plugin={path} {module}")
     assert line.startswith(f"xir-opt: error: cannot load the plugin '{path}': ")
     assert message.format(path=path) in line
 
@@ -174,9 +172,9 @@ def test_a_pass_that_is_not_registered_is_told(
 ) -> None:
     plugin = tmp_path / "forgetful.py"
     plugin.write_text(PLUGIN.replace("@register_pass\n", "").partition("register_pipeline(")[0], encoding="utf-8")
-    assert main(["--load-plugin", str(plugin), asked, module]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"; SayHelloPass in {plugin} is not registered: decorate it with @register_pass of xir.plugin")
+    line = Tool(main, capsys).refuse(f"--load-plugin {plugin} {asked} {module}")
+    told = f"; SayHelloPass in {plugin} is not registered: decorate it with @register_pass of xir.plugin\n"
+    assert line.endswith(told)
 
 
 @pytest.mark.parametrize("name", ["json", "hello"])
@@ -207,13 +205,12 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         "  func.return %0 : tensor<4xf32>\n}\n",
         encoding="utf-8",
     )
-    assert main([f"--load-plugin={plugin}", "--delegate", str(path)]) == 0
-    said = capsys.readouterr().out
+    opt = Tool(main, capsys)
+    said = opt(f"--load-plugin={plugin} --delegate {path}")
     assert "xnnpack.unary sigmoid" in said
     assert "xnnpack.binary multiply" not in said
     assert RULES["edge.silu"].quantized is None, "nothing is left of what was said of the other rule"
-    assert main(["--decompose-for-kernels", str(path)]) == 0
-    said = capsys.readouterr().out
+    said = opt(f"--decompose-for-kernels {path}")
     assert "edge.sigmoid" in said
     assert "edge.mul" not in said
     for text, what in (
@@ -222,13 +219,13 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     ):
         other = tmp_path / f"other_{what}.py"
         other.write_text(text, encoding="utf-8")
-        assert main([f"--load-plugin={other}", str(path)]) == 1
-        assert f"the {what} of edge.silu has been replaced already" in capsys.readouterr().err
+        assert f"the {what} of edge.silu has been replaced already" in opt.refuse(f"--load-plugin={other} {path}")
 
 
 def test_a_plugin_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--load-plugin"]) == 1
-    assert capsys.readouterr().err == "xir-opt: error: --load-plugin takes FILE.py or a module's name\n"
+    assert (
+        Tool(main, capsys).refuse("--load-plugin") == "xir-opt: error: --load-plugin takes FILE.py or a module's name\n"
+    )
 
 
 class CountingPass(ModulePass):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # noqa: F401  # stock's look-ups in tables
 import pytest
 import torch
+from llm.logits import PROMPT, logits_of, stock_logits
 from llm.tiny_models import write_family
-from reference.runtimes import load_stock
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -26,10 +26,10 @@ from xir.llm.huggingface.quantization import (
     quantize,
 )
 from xir.quantizer.observers import BLOCK
-from xir.runtime import Runtime
 
-TOKENS = [1, 17, 93, 4, 58, 111, 23, 140, 77, 31, 5, 12]
-PROMPT, WINDOW = 7, 16
+REST, WINDOW = [140, 77, 31, 5, 12, 0], 16
+"""Behind the prompt; the last one ends the text."""
+TOKENS = [*PROMPT, *REST[:-1]]
 
 
 @dataclass
@@ -71,27 +71,6 @@ def integers_of(weight: Int8Weight | Int4Weight) -> Tensor:
     return torch.stack([weight.packed & 15, weight.packed >> 4], -1).flatten(1).to(torch.int8) - 8
 
 
-def file_logits(path: Path, *data: Path) -> Tensor:
-    """The logits behind the prompt and behind each token after it."""
-    program = Runtime.get().load_program(path, threads=1, data=data)
-    state = program.new_state()
-    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
-    found = prefill.execute([torch.tensor([TOKENS[:PROMPT]]), torch.arange(PROMPT)])
-    for position in range(PROMPT, len(TOKENS)):
-        found += decode.execute([torch.tensor([[TOKENS[position]]]), torch.tensor([position])])
-    return torch.cat(found)[:, 0]
-
-
-def stock_logits(*paths: Path) -> Tensor:
-    """What stock's Python module answers behind each token, all of which go through `decode`."""
-    stock: Any = load_stock(*paths)
-    rows = [
-        stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))[0][:, 0].clone()
-        for position, token in enumerate(TOKENS)
-    ]
-    return torch.cat(rows)
-
-
 def noise(found: Tensor, expected: Tensor) -> float:
     """The error's share of the signal's power."""
     return float((found - expected).square().sum() / expected.square().sum())
@@ -100,7 +79,9 @@ def noise(found: Tensor, expected: Tensor) -> float:
 def graph_logits(graph: nn.Module) -> Tensor:
     """The same of the graph in PyTorch."""
     with torch.no_grad():
-        rows = [graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(PROMPT, len(TOKENS) + 1)]
+        rows = [
+            graph(torch.tensor([TOKENS[:end]]), torch.arange(end))[:, 0] for end in range(len(PROMPT), len(TOKENS) + 1)
+        ]
     return torch.cat(rows)
 
 
@@ -121,13 +102,13 @@ def test_the_file_computes_its_quantized_graph(case: Case) -> None:
     """
     graph = graph_logits(case.graph)
     own = max(noise(graph_logits(nudged(case.graph, seed)), graph) for seed in range(3))
-    assert noise(file_logits(case.path), graph) < 2 * own
+    assert noise(logits_of(case.path, PROMPT, REST), graph) < 2 * own
     assert own < 2e-3
 
 
 def test_stock_computes_the_same(case: Case) -> None:
-    found = stock_logits(case.path)[PROMPT - 1 :]
-    torch.testing.assert_close(found, file_logits(case.path), rtol=1e-4, atol=1e-4)
+    found = stock_logits(TOKENS, case.path)[len(PROMPT) - 1 :]
+    torch.testing.assert_close(found, logits_of(case.path, PROMPT, REST), rtol=1e-4, atol=1e-4)
 
 
 def test_weights_are_stored_once(case: Case) -> None:
@@ -154,7 +135,7 @@ def test_groups_of_other_sizes(group_size: int, tmp_path: Path) -> None:
     graph = CachedDecoder(model, model.config, WINDOW).eval()
     logits = graph_logits(graph)
     own = max(noise(graph_logits(nudged(graph, seed)), logits) for seed in range(3))
-    assert noise(file_logits(tmp_path / "model.pte"), logits) < max(2 * own, 1e-4)
+    assert noise(logits_of(tmp_path / "model.pte", PROMPT, REST), logits) < max(2 * own, 1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -208,10 +189,10 @@ def test_many_scales() -> None:
 def test_weights_apart(case: Case) -> None:
     """Both runtimes compute with the pair, to the bit, what they do with the whole file. No weights are there twice."""
     program, weights = (case.path.parent / f"apart.{suffix}" for suffix in ("pte", "ptd"))
-    pair = stock_logits(program, weights)
-    assert torch.equal(pair, stock_logits(case.path))
+    pair = stock_logits(TOKENS, program, weights)
+    assert torch.equal(pair, stock_logits(TOKENS, case.path))
     assert torch.isfinite(pair).all()
-    assert torch.equal(file_logits(program, weights), file_logits(case.path))
+    assert torch.equal(logits_of(program, PROMPT, REST, weights), logits_of(case.path, PROMPT, REST))
     for module in case.graph.modules():
         weight = getattr(module, "quantized", None)
         if isinstance(weight, Int8Weight):

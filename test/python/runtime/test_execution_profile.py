@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reference.modules import Function
+from reference.sources import line_of
 
 import xir
 from xir.dialects.xnnpack import NodeOp
@@ -75,12 +77,6 @@ def mixed() -> bytes:
     return lowered(Mixed(), (IMAGE,)).buffer
 
 
-def line_of(text: str) -> int:
-    """The number of the one line of this file that ends with `text`."""
-    (number,) = [i for i, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith(text)]
-    return number
-
-
 def test_it_is_switched_on_for_one_execution(mixed: bytes):
     method = method_of(mixed)
     with pytest.raises(XirRuntimeError, match="no execution was profiled"):
@@ -99,9 +95,9 @@ def test_events_say_what_ran_where(mixed: bytes):
     events = method.profile().events
     by_name = {event.name.split(" (")[0]: event for event in events}
     conv, tanh, cumsum = by_name["Convolution"], by_name["TanH"], by_name["aten::cumsum.out"]
-    assert conv.origins == (Origin(HERE, line_of("y = self.conv(x)"), "block.conv", "aten::conv2d", "conv2d"),)
-    assert tanh.origins == (Origin(HERE, line_of("return torch.tanh(y)"), "block", "aten::tanh", "tanh"),)
-    line = line_of("return torch.cumsum(self.block(x), dim=1)")
+    assert conv.origins == (Origin(HERE, line_of(HERE, "y = self.conv(x)"), "block.conv", "aten::conv2d", "conv2d"),)
+    assert tanh.origins == (Origin(HERE, line_of(HERE, "return torch.tanh(y)"), "block", "aten::tanh", "tanh"),)
+    line = line_of(HERE, "return torch.cumsum(self.block(x), dim=1)")
     assert cumsum.origins == (Origin(HERE, line, "", "aten::cumsum", "cumsum"),)
     assert (conv.kind, conv.delegate, conv.microkernel) == ("operator", 0, "IGEMM")
     assert (cumsum.kind, cumsum.delegate, cumsum.node) == ("kernel", None, None)
@@ -202,12 +198,8 @@ UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @pytest.mark.parametrize("name", UNARY)
 def test_each_operator_of_xnnpack_finds_its_node(name: str):
-    class Model(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return UNARY[name](x)
-
     x = torch.rand(1, 4, 6, 6) + 0.5
-    file = lowered(Model(), (x,), target="xir").buffer
+    file = lowered(Function(UNARY[name]), (x,), target="xir").buffer
     method = method_of(file)
     method.execute([x], profile=True)
     found = operators(method.profile().events)
@@ -313,7 +305,7 @@ def test_errors_of_kernels_name_the_source_line():
 
     inputs = (torch.randn(4), torch.tensor([0, 1]))
     method = method_of(xir.to_edge(torch.export.export(Gather().eval(), inputs)).to_executorch().buffer)
-    place = f"instruction 0 ('aten::gather.out') at {HERE}:{line_of('# the line of the error')}: "
+    place = f"instruction 0 ('aten::gather.out') at {HERE}:{line_of(HERE, '# the line of the error')}: "
     with pytest.raises(XirRuntimeError, match=re.escape(place)):
         method.execute([inputs[0], torch.tensor([0, 9])])
 
@@ -358,7 +350,7 @@ def test_the_trace_is_chromes(mixed: bytes, tmp_path: Path):
             assert event["ts"] + event["dur"] <= stack[-1]["ts"] + stack[-1]["dur"] + 0.002
         stack.append(event)
     conv = next(event for event in events if event["name"].startswith("Convolution"))
-    assert conv["args"]["source"] == f"{HERE}:{line_of('y = self.conv(x)')}"
+    assert conv["args"]["source"] == f"{HERE}:{line_of(HERE, 'y = self.conv(x)')}"
     assert (conv["args"]["module"], conv["args"]["op"]) == ("block.conv", "conv2d")
 
 
@@ -385,7 +377,7 @@ def test_executorchs_inspector_reads_the_etdump(mixed: bytes, tmp_path: Path):
         assert events[name].perf_data.raw == pytest.approx([event.duration / 1000] * 2, abs=1e-6)
     assert events["aten::cumsum.out"].is_delegated_op is False
     conv = next(event for name, event in events.items() if name.startswith("Convolution"))
-    place = f"{HERE}:{line_of('y = self.conv(x)')} in block.conv: conv2d"
+    place = f"{HERE}:{line_of(HERE, 'y = self.conv(x)')} in block.conv: conv2d"
     assert conv.delegate_debug_metadatas[0].decode() == place
 
 
@@ -396,6 +388,8 @@ def test_the_runner_prints_and_writes(mixed: bytes, tmp_path: Path):
     command = [RUNNER, "--model_path", "m.pte", *options]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=env)
     assert "forward: 3 executions, on average " in run.stdout
-    assert re.search(r"Convolution \(NHWC, F32\) IGEMM +block\.conv +conv2d +test_profile\.py:\d+\n", run.stdout)
+    assert re.search(
+        r"Convolution \(NHWC, F32\) IGEMM +block\.conv +conv2d +test_execution_profile\.py:\d+\n", run.stdout
+    )
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert (tmp_path / "r.etdp").read_bytes()[8:12] == b"ED00"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from emitter.modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
+from emitter.sample_modules import CONVOLUTIONS, MIXED, QUANTIZED, SHARED, emitted, lowered
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.emitter import FormatError, emit, read
@@ -24,7 +24,13 @@ from xir.ir.printer import PrintOptions, module_to_text
 def with_weights() -> XirContext:
     ctx = XirContext()
     generator = np.random.default_rng(0)
-    for name, shape in (("conv", (6, 3, 3, 4)), ("bias", (6,)), ("depthwise", (1, 3, 3, 6)), ("linear", (3, 24))):
+    for name, shape in (
+        ("conv", (6, 3, 3, 4)),
+        ("bias", (6,)),
+        ("depthwise", (1, 3, 3, 6)),
+        ("linear", (3, 24)),
+        ("tied", (6, 4)),
+    ):
         ctx.blobs.set(name, generator.standard_normal(shape, dtype=np.float32))
     return ctx
 
@@ -34,7 +40,12 @@ def sample(text: str) -> bytes:
     return emitted(lowered(text, ctx), ctx)
 
 
-FILES = {"mixed": sample(MIXED), "convolutions": sample(CONVOLUTIONS), "quantised": sample(QUANTIZED)}
+FILES = {
+    "mixed": sample(MIXED),
+    "convolutions": sample(CONVOLUTIONS),
+    "quantised": sample(QUANTIZED),
+    "shared": sample(SHARED),
+}
 
 
 @pytest.mark.parametrize("data", FILES.values(), ids=FILES.keys())

@@ -86,6 +86,21 @@ func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
 """A statically quantised linear layer: per-tensor activations, per-channel weights and bias."""
 
 
+SHARED = """
+func.func @forward(%x: tensor<2x4xf32>) -> (tensor<2x6xf32>, tensor<6x4xf32>) {
+  %0 = xnnpack.subgraph(%x) : (tensor<2x4xf32>) -> tensor<2x6xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    %w = xnnpack.constant dense_resource<tied> : tensor<6x4xf32>
+    %y = xnnpack.fully_connected %a, %w : (tensor<2x4xf32>, tensor<6x4xf32>) -> tensor<2x6xf32>
+    xnnpack.yield %y : tensor<2x6xf32>
+  }
+  %1 = edge.constant dense_resource<tied> : tensor<6x4xf32>
+  func.return %0, %1 : tensor<2x6xf32>, tensor<6x4xf32>
+}
+"""
+"""Bytes that are a constant of the program and a weight of a delegate, as tied embeddings are: a resource `tied`."""
+
+
 def lowered(text: str, ctx: XirContext) -> ModuleOp:
     """The module of `text` with its functions lowered and its memory planned."""
     module = parse_module(ctx, text)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from torch import Tensor, nn
 
 from xir.dialects import edge
@@ -19,18 +20,9 @@ from xir.ir.printer import module_to_text
 from xir.ir.verifier import verify
 
 
-class Keeping(nn.Module):
+def keeping(kept: Tensor, step: Callable[[Tensor, Tensor], Tensor]) -> Calling:
     """A model that keeps a `kept` tensor, and what it does with it."""
-
-    kept: Tensor
-
-    def __init__(self, kept: Tensor, step: Callable[[Tensor, Tensor], Tensor]):
-        super().__init__()
-        self.register_buffer("kept", kept)
-        self.step = step
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.step(self.kept, x)
+    return Calling(lambda m, x: step(m.kept, x), kept=kept)
 
 
 def in_place(kept: Tensor, x: Tensor) -> Tensor:
@@ -146,7 +138,7 @@ def check(model: nn.Module, *inputs: Tensor, calls: int = 3) -> list[str]:
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_calls_in_a_row(step: Callable[[Tensor, Tensor], Tensor]) -> None:
-    assert check(Keeping(torch.randn(3, 4), step), torch.randn(4)) == ["kept"]
+    assert check(keeping(torch.randn(3, 4), step), torch.randn(4)) == ["kept"]
 
 
 @pytest.mark.parametrize("step", [index_copy_of_integers, index_put_of_integers])
@@ -156,7 +148,7 @@ def test_positions_do_not_widen_what_is_written(
     """64-bit positions of 8-bit elements: the program need not be traced again."""
     monkeypatch.setattr("xir.importer.importer.functionalize", lambda program: pytest.fail("traced again"))
     kept = torch.randint(-100, 100, (3, 4), dtype=torch.int8)
-    assert check(Keeping(kept, step), torch.randn(4)) == ["kept"]
+    assert check(keeping(kept, step), torch.randn(4)) == ["kept"]
 
 
 def test_training_updates_running_statistics() -> None:
@@ -167,98 +159,84 @@ def test_training_updates_running_statistics() -> None:
 
 
 def test_training_without_a_count() -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("mean", torch.zeros(3))
-            self.register_buffer("var", torch.ones(3))
-
-        def forward(self, x: Tensor) -> Tensor:
-            return nn.functional.batch_norm(x, self.get_buffer("mean"), self.get_buffer("var"), training=True)
-
-    assert check(Model(), torch.randn(4, 3)) == ["mean", "var"]
+    moments = {"mean": torch.zeros(3), "var": torch.ones(3)}
+    model = Calling(lambda m, x: nn.functional.batch_norm(x, m.mean, m.var, training=True), **moments)
+    assert check(model, torch.randn(4, 3)) == ["mean", "var"]
 
 
 def test_buffers_that_trade_values() -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("a", torch.randn(2))
-            self.register_buffer("b", torch.randn(2))
+    def trade(m: Any, x: Tensor) -> Tensor:
+        old = m.a.clone()
+        m.a.copy_(m.b)
+        m.b.copy_(old)
+        return old + x
 
-        def forward(self, x: Tensor) -> Tensor:
-            a, b = self.get_buffer("a"), self.get_buffer("b")
-            old = a.clone()
-            a.copy_(b)
-            b.copy_(old)
-            return old + x
-
-    assert check(Model(), torch.randn(2)) == ["a", "b"]
+    assert check(Calling(trade, a=torch.randn(2), b=torch.randn(2)), torch.randn(2)) == ["a", "b"]
 
 
 def test_what_no_call_changes_is_a_constant() -> None:
-    assert check(Keeping(torch.randn(3), lambda kept, x: kept + x), torch.randn(3)) == []
+    assert check(keeping(torch.randn(3), lambda kept, x: kept + x), torch.randn(3)) == []
 
 
 def test_running_the_model_does_not_change_what_was_imported() -> None:
-    model, ctx = Keeping(torch.zeros(3), in_place), XirContext()
+    model, ctx = keeping(torch.zeros(3), in_place), XirContext()
     module = import_exported_program(torch.export.export(model, (torch.ones(3),)), ctx)
     model(torch.ones(3))
     assert run_module(module, ctx, [torch.ones(3)])[0].tolist() == [2, 2, 2]
 
 
-def test_buffers_that_share_memory_are_refused() -> None:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            memory = torch.zeros(4)
-            self.register_buffer("whole", memory)
-            self.register_buffer("part", memory[:2])
-
-        def forward(self, x: Tensor) -> Any:
-            self.get_buffer("whole").add_(x)
-            return self.get_buffer("part") * 2
-
-    with pytest.raises(DiagnosticError, match="'whole' is written to and shares its memory with 'part'"):
-        import_exported_program(torch.export.export(Model(), (torch.ones(4),)), XirContext())
+def shared(m: Any, x: Tensor) -> Tensor:
+    m.whole.add_(x)
+    return m.part * 2
 
 
-def test_conversions_that_torch_loses_are_refused() -> None:
+def converted(m: Any, x: Tensor) -> Tensor:
     """torch's functionalisation, which the write through a view asks for, drops the conversion of the copy."""
-
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("a", torch.zeros(3))
-            self.register_buffer("b", torch.zeros(3))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.get_buffer("a").copy_(x.double())
-            self.get_buffer("b")[1].add_(1)
-            return x + 1
-
-    with pytest.raises(DiagnosticError, match="what is written to 'a' became a tensor<3xf64> in torch"):
-        import_exported_program(torch.export.export(Model(), (torch.ones(3),)), XirContext())
+    m.a.copy_(x.double())
+    m.b[1].add_(1)
+    return x + 1
 
 
-class TwoOfOneValue(nn.Module):
-    """Two buffers become one value, once through a view; with `cloned` the second a copy of it."""
-
-    def __init__(self, *, cloned: bool) -> None:
-        super().__init__()
-        self.cloned = cloned
-        self.register_buffer("a", torch.zeros(2, 3))
-        self.register_buffer("b", torch.zeros(2, 3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        a, b = self.get_buffer("a"), self.get_buffer("b")
-        a[1] += x
-        b.copy_(a.clone() if self.cloned else a)
-        return b + 1
+def two_of_one_value(m: Any, x: Tensor) -> Tensor:
+    """Two buffers become one value, once through a view."""
+    m.a[1] += x
+    m.b.copy_(m.a)
+    return m.b + 1
 
 
-def test_what_torch_cannot_functionalise_is_refused() -> None:
-    """And what the message says does help."""
-    with pytest.raises(DiagnosticError, match=r"cannot take side effects out of this program: .*a\.clone\(\)"):
-        check(TwoOfOneValue(cloned=False), torch.ones(3))
-    assert check(TwoOfOneValue(cloned=True), torch.ones(3)) == ["a", "b"]
+def two_of_one_value_cloned(m: Any, x: Tensor) -> Tensor:
+    m.a[1] += x
+    m.b.copy_(m.a.clone())
+    return m.b + 1
+
+
+MEMORY, PAIR = torch.zeros(4), {"a": torch.zeros(2, 3), "b": torch.zeros(2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "message"),
+    [
+        (
+            Calling(shared, whole=MEMORY, part=MEMORY[:2]),
+            torch.ones(4),
+            "'whole' is written to and shares its memory with 'part'",
+        ),
+        (
+            Calling(converted, a=torch.zeros(3), b=torch.zeros(3)),
+            torch.ones(3),
+            "what is written to 'a' became a tensor<3xf64> in torch",
+        ),
+        (
+            Calling(two_of_one_value, **PAIR),
+            torch.ones(3),
+            r"cannot take side effects out of this program: .*a\.clone\(\)",
+        ),
+    ],
+)
+def test_what_is_refused(model: nn.Module, x: Tensor, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        import_exported_program(torch.export.export(model, (x,)), XirContext())
+
+
+def test_what_the_message_says_does_help() -> None:
+    assert check(Calling(two_of_one_value_cloned, **PAIR), torch.ones(3)) == ["a", "b"]

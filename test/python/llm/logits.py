@@ -1,0 +1,52 @@
+"""Logits of a language model: transformers', of a file in xir's runtime, and of a file in stock ExecuTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from reference.runtimes import load_stock
+from torch import Tensor
+
+from xir.runtime import Runtime
+
+PROMPT = [1, 17, 93, 4, 58, 111, 23]
+
+
+def expected(model: Any, prompt: list[int], count: int) -> tuple[list[int], Tensor]:
+    """The likeliest tokens, and the logits [count, vocabulary] that each was taken from."""
+    with torch.no_grad():
+        found = model.generate(
+            torch.tensor([prompt]), max_new_tokens=count, do_sample=False, eos_token_id=None,
+            return_dict_in_generate=True, output_logits=True,
+        )  # fmt: skip
+    return found.sequences[0, len(prompt) :].tolist(), torch.cat(found.logits)
+
+
+def logits_of(path: Path, prompt: list[int], tokens: list[int], *data: Path) -> Tensor:
+    """What the file computes behind the prompt and behind each of the tokens but the last, [count, vocabulary]."""
+    program = Runtime.get().load_program(path, threads=1, data=data)
+    state = program.new_state()
+    prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
+    found = prefill.execute([torch.tensor([prompt]), torch.arange(len(prompt))])
+    for index, token in enumerate(tokens[:-1]):
+        found += decode.execute([torch.tensor([[token]]), torch.tensor([len(prompt) + index])])
+    return torch.cat(found)[:, -1]
+
+
+def stock_logits(tokens: list[int], path: Path, data: Path | None = None) -> Tensor:
+    """What stock's Python module answers behind each token, [count, vocabulary]: it gives each method memory of its
+    own, so all tokens go through `decode`.
+    """
+    stock: Any = load_stock(path, data)
+    rows = [
+        stock.run_method("decode", (torch.tensor([[token]]), torch.tensor([position])))[0][:, -1].clone()
+        for position, token in enumerate(tokens)
+    ]
+    return torch.cat(rows)
+
+
+def error(found: Tensor, wanted: Tensor) -> float:
+    """The distance in terms of the wanted norm."""
+    return float((found - wanted).norm() / wanted.norm())
