@@ -113,22 +113,23 @@ class Decomposer:
         self._graphs: dict[Any, GraphModule | None] = {}
 
     def graph(
-        self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, target: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> tuple[GraphModule, list[Node]] | None:
         """A graph that computes a call, and the nodes to feed to its placeholders. None if it does not trace.
 
-        Only nodes are placeholders; other arguments are part of the graph. ClosedSizeError if it traces for some of the
+        Only nodes are placeholders; other arguments are part of the graph. `result` is an example of what the operator
+        itself gives, whose types the graph's outputs have. ClosedSizeError if it traces for some of the
         sizes that are open.
         """
         leaves, spec = pytree.tree_flatten((args, kwargs))
         inputs = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Node)))
         key = _key(target, leaves, spec, inputs)
         if key is None:
-            graph = _trace(target, leaves, spec, inputs)
+            graph = _trace(target, leaves, spec, inputs, result)
         elif key in self._graphs:
             graph = self._graphs[key]
         else:
-            graph = self._graphs[key] = _trace(target, leaves, spec, inputs)
+            graph = self._graphs[key] = _trace(target, leaves, spec, inputs, result)
         return None if graph is None else (graph, inputs)
 
     def traced(self, call: Callable[..., Any], inputs: list[Node]) -> GraphModule | None:
@@ -214,14 +215,33 @@ def _key(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: lis
     return tuple(key)
 
 
-def _trace(target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node]) -> GraphModule | None:
+def _in_types_of(found: Any, result: Any) -> Any:
+    """What a rule gives in the types that the operator itself does: torch's Python of alpha_dropout gives float32 for
+    halves."""
+    given, spec = pytree.tree_flatten(found)
+    wanted = pytree.tree_leaves(result)
+    if len(given) != len(wanted):
+        return found
+    pairs = zip(given, wanted, strict=True)
+    return pytree.tree_unflatten([_in_type_of(each, want) for each, want in pairs], spec)
+
+
+def _in_type_of(value: Any, want: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or not isinstance(want, torch.Tensor) or value.dtype == want.dtype:
+        return value
+    return value.to(want.dtype)
+
+
+def _trace(
+    target: Operator, leaves: list[Any], spec: pytree.TreeSpec, inputs: list[Node], result: Any
+) -> GraphModule | None:
     places = {node: index for index, node in enumerate(inputs)}
 
     def calling(rule: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any) -> Any:
             filled = [values[places[leaf]] if isinstance(leaf, Node) else leaf for leaf in leaves]
             args, kwargs = pytree.tree_unflatten(filled, spec)
-            return rule(*args, **kwargs)
+            return _in_types_of(rule(*args, **kwargs), result)
 
         return call
 

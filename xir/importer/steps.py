@@ -253,7 +253,7 @@ class StepImporter:
     def _import_decomposed(self, node: Node, target: Operator, location: LocationAttr, values: dict[Node, Any]) -> bool:
         """Import what an operator consists of; False if that is not to be had, and it stays whole."""
         try:
-            found = self._decomposer.graph(target, *call_of(node, target))
+            found = self._decomposer.graph(target, *call_of(node, target), node.meta.get("val"))
         except ClosedSizeError as error:
             if not is_composite(target):
                 return False
