@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.dialects import edge, pte
 from xir.transforms.pte.raising.arguments import argument_of
 from xir.transforms.pte.raising.memory import PlaceContents
+from xir.transforms.pte.raising.open_sizes import check_bounded
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 NAMESPACES = ("aten::", "quantized_decomposed::")
@@ -46,6 +47,7 @@ def raise_opaque(call: pte.KernelCallOp, memory: PlaceContents, add: Callable[[O
     by_name = {**parsed.tensors, **parsed.values}
     given = {f"a{i}": argument_of(by_name[f"a{i}"], value, memory, call) for i, value in enumerate(arguments)}
     op = edge.OpaqueOp.build_call(schema, given, [each.tensor_type for each in written], kernel, call.location)
+    memory.sizes.complete(op, written, call)
     add(op)
     for tensor, result in zip(written, op.results, strict=True):
         memory.compute(tensor, result, call)
@@ -75,6 +77,4 @@ def _written(call: pte.KernelCallOp) -> tuple[list[pte.TensorOp], int]:
     is_out = call.kernel.data.endswith("out")
     if not is_out or not outs or count < 0 or args[count:-1] != outs or len(tensors) < len(outs):
         raise NotRaisedError(call, f"it is not told what {call.kernel.data} writes")
-    if any(each.shape_dynamism.value.data for each in tensors):
-        raise NotRaisedError(call, "the sizes of a tensor are open")
-    return tensors, count
+    return [check_bounded(each, call) for each in tensors], count
