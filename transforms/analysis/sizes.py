@@ -244,6 +244,10 @@ class SymbolicSizes(ValueAnalysis):
         ]
         if not own:
             return
+        for result, stated in largest_results(op).items():
+            for size, bound in zip(self.shapes.get(result, ()), stated, strict=False):
+                if is_dynamic(size):
+                    self.limits[size] = min(bound, self.limits.get(size, bound))
         try:
             if isinstance(op, InfersShapes):
                 shapes = op.result_shapes([self.bounds(value) for value in op.operands])

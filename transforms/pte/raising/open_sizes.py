@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ArrayAttr, DenseArrayBase, StringAttr, TensorType, f64, i1, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -20,7 +20,7 @@ from xir.dialects.delegate import GraphOp, InfersShapes
 from xir.ir.annotations import DIM_NAMES, MAX_SHAPE, MAX_SHAPES
 from xir.ir.location import Locatable
 from xir.ir.shapes import Shape, same_shape
-from xir.ir.symbolic_size import is_dynamic
+from xir.ir.symbolic_size import SymbolicSize, is_dynamic
 from xir.transforms.analysis.sizes import SymbolicSizes, UnknownSizeError
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
@@ -61,23 +61,35 @@ class OpenSizes:
             ]
         return TensorType(tensor.tensor_type.element_type, [shape[dim] for dim in tensor.order])
 
-    def begin(self, argument: SSAValue, tensor: pte.TensorOp) -> dict[str, Attribute]:
+    def begin(self, argument: BlockArgument, tensor: pte.TensorOp) -> dict[str, Attribute]:
         """Follow an input; the attributes that say how large it gets."""
         assert isinstance(argument.type, TensorType)
         if argument.type.has_static_shape():
             return {}
-        shape = tuple(
-            self._known.named_size(None) if size == DYNAMIC_INDEX else size for size in argument.type.get_shape()
-        )
+        names = [
+            f"s{argument.index}_{dim}" if size == DYNAMIC_INDEX else "" for dim, size in enumerate(argument.type.get_shape())
+        ]
+        pairs = zip(names, argument.type.get_shape(), strict=True)
+        shape = tuple(self._known.named_size(name) if name else size for name, size in pairs)
         self._known.state(argument, shape)
         for size, bound in zip(shape, tensor.memory_shape, strict=True):
             if is_dynamic(size):
                 self._known.limits[size] = bound
-        return {MAX_SHAPE: DenseArrayBase.from_list(i64, tensor.memory_shape)}
+        return {
+            MAX_SHAPE: DenseArrayBase.from_list(i64, tensor.memory_shape),
+            DIM_NAMES: ArrayAttr(map(StringAttr, names)),
+        }
 
-    def complete(self, op: edge.EdgeOp, tensors: Sequence[pte.TensorOp], call: Operation) -> None:
+    def known(self, value: SSAValue) -> Shape:
+        """The sizes of a value of the function."""
+        return self._known.known(value)
+
+    def complete(
+        self, op: edge.EdgeOp, tensors: Sequence[pte.TensorOp], call: Operation, stated: Shape | None = None
+    ) -> None:
         """Give an op's results the sizes that follow from its operands', for tensors that it is written to. The file's
-        type stands where sizes are not open, as nothing else can be written there."""
+        type stands where sizes are not open, as nothing else can be written there. `stated` is the shape of the first
+        result of an op that infers none."""
         if not any(map(is_open, tensors)):
             return
         for value in op.symbols:
@@ -85,19 +97,37 @@ class OpenSizes:
         unknown = [_unknown(tensor) if is_open(tensor) else tensor.tensor_type for tensor in tensors]
         op.results = [OpResult(type, op, number) for number, type in enumerate(unknown)]
         if op.row.infer is None:
-            bounds = ArrayAttr(DenseArrayBase.from_list(i64, tensor.shape) for tensor in tensors)
-            op.attributes[MAX_SHAPES] = bounds
-            op.attributes[DIM_NAMES] = ArrayAttr(ArrayAttr([StringAttr("")] * len(each.shape)) for each in tensors)
+            self._state_bounds(op, tensors)
+            shapes = [(DYNAMIC_INDEX,) * len(each.shape) for each in tensors]
+            if stated is not None and len(stated) == len(shapes[0]):
+                shapes[0] = stated
+                type = _with_sizes(unknown[0], stated)
+                op.results = [OpResult(each, op, number) for number, each in enumerate((type, *unknown[1:]))]
+            op.attributes[DIM_NAMES] = ArrayAttr(ArrayAttr(map(_name, shape)) for shape in shapes)
         try:
             found = self._known.fitting(op)
+            by_types = op.row.infer(op) if op.row.infer is not None else op.result_types
         except VerifyException as error:
             raise NotRaisedError(call, f"its sizes do not fit together: {error}") from None
-        for tensor, result in zip(tensors, list(op.results), strict=True):
+        for tensor, result, type in zip(tensors, list(op.results), by_types, strict=True):
             if is_open(tensor):
-                self._settle(result, found.get(result, _unknown(tensor).get_shape()), tensor.shape, call)
+                least = type if isinstance(type, TensorType) else result.type
+                assert isinstance(least, TensorType)
+                self._settle(result, found.get(result, least.get_shape()), tensor.shape, call, tensors)
 
-    def _settle(self, result: SSAValue, found: Shape, bounds: Shape, call: Operation) -> None:
-        """Give a value its type, by what is known of its sizes."""
+    def _state_bounds(self, op: Operation, tensors: Sequence[pte.TensorOp]) -> None:
+        op.attributes[MAX_SHAPES] = ArrayAttr(DenseArrayBase.from_list(i64, tensor.shape) for tensor in tensors)
+
+    def _settle(
+        self,
+        result: SSAValue,
+        found: Shape,
+        bounds: Shape,
+        call: Operation,
+        tensors: Sequence[pte.TensorOp] = (),
+    ) -> None:
+        """Give a value its type, by what is known of its sizes. If no bound follows, `tensors` have those of the results
+        of its op."""
         assert isinstance(result.type, TensorType)
         if len(found) != len(bounds) or any(not is_dynamic(a) and a > b for a, b in zip(found, bounds, strict=True)):
             raise NotRaisedError(call, f"it computes sizes {list(found)} where the file has at most {list(bounds)}")
@@ -106,6 +136,12 @@ class OpenSizes:
         try:
             self._known.bounds(made)
         except UnknownSizeError:
+            op = made.owner
+            if tensors and isinstance(op, Operation) and MAX_SHAPES not in op.attributes:
+                self._state_bounds(op, tensors)
+                self._known.forget(op)
+                self._settle(made, found, bounds, call)
+                return
             raise NotRaisedError(call, "it computes a tensor whose sizes have no bounds that follow") from None
 
     def complete_graph(self, graph: GraphOp, call: Operation) -> None:
@@ -135,6 +171,11 @@ class OpenSizes:
 
 def _unknown(tensor: pte.TensorOp) -> TensorType:
     return TensorType(tensor.tensor_type.element_type, [DYNAMIC_INDEX] * len(tensor.shape))
+
+
+def _name(size: int) -> StringAttr:
+    """How a dimension of a result is written: an expression of those of the inputs."""
+    return StringAttr(str(size) if isinstance(size, SymbolicSize) and "#" not in str(size) else "")
 
 
 def _with_sizes(type: TensorType, shape: Shape) -> TensorType:
