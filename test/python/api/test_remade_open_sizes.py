@@ -1,0 +1,158 @@
+"""Files of stock ExecuTorch with open sizes are compiled once more, and compute what they did at every size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
+from executorch.exir import to_edge_transform_and_lower
+from reference.runtimes import load_stock
+from torch import Tensor, nn
+from torch.export import Dim
+
+import xir
+from xir.runtime import Runtime
+from xir.tools.xir_aot import main
+
+pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes")
+
+
+class Words(nn.Module):
+    """Attention over words with positions and a mask of padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.positions = nn.Embedding(20, 16), nn.Embedding(12, 16)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        x = self.words(words) + self.positions(torch.arange(words.shape[1]))
+        return self.layer(x, src_key_padding_mask=mask == 0).mean(1)
+
+
+class Skips(nn.Module):
+    """Convolutions of an image and of its half, which meet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.half = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 6, 3, padding=1, stride=2)
+        self.up, self.last = nn.ConvTranspose2d(6, 4, 2, stride=2), nn.Conv2d(8, 3, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = self.first(x)
+        return self.last(torch.cat([first, self.up(torch.erf(self.half(first)))], 1)).sigmoid()
+
+
+class Ends(nn.Module):
+    """Slices from the start and to the end, behind a kernel that XNNPACK lacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 8)
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        z = torch.erf(self.linear(x))
+        return z[:, -1], z[:, 1:] - z[:, :-1], z @ y.transpose(1, 2)
+
+
+@dataclass
+class Case:
+    """A model, its open sizes, and inputs of the example's size, the least and the greatest."""
+
+    model: nn.Module
+    dims: tuple[dict[int, object], ...]
+    inputs: Callable[..., tuple[Tensor, ...]]
+    sizes: Sequence[tuple[int, ...]]
+    delegates: tuple[int, int]
+    """Of stock's file, and at most of the new one."""
+
+
+N, S, T = Dim("n", min=1, max=4), Dim("s", min=2, max=12), Dim("t", min=2, max=9)
+CASES = {
+    "words": Case(
+        Words(),
+        ({0: N, 1: S}, {0: N, 1: S}),
+        lambda n, s: (torch.randint(0, 20, (n, s)), (torch.arange(s) < s - 1).long().expand(n, s).contiguous()),
+        ((2, 6), (1, 2), (4, 12), (3, 5)),
+        (11, 9),
+    ),
+    "skips": Case(
+        Skips(),
+        ({2: 2 * Dim("h", min=2, max=8), 3: 2 * Dim("w", min=2, max=9)},),
+        lambda h, w: (torch.randn(1, 3, h, w),),
+        ((8, 10), (4, 4), (16, 18), (16, 4), (6, 18)),
+        (2, 1),
+    ),
+    "ends": Case(
+        Ends(),
+        ({0: N, 1: S}, {0: N, 1: T}),
+        lambda n, s, t: (torch.randn(n, s, 6), torch.randn(n, t, 8)),
+        ((2, 5, 4), (1, 2, 2), (4, 12, 9), (1, 12, 2)),
+        (3, 2),
+    ),
+}
+
+
+def stock_file(case: Case, path: Path) -> Path:
+    inputs = case.inputs(*case.sizes[0])
+    exported = torch.export.export(case.model.eval(), inputs, dynamic_shapes=case.dims)
+    lowered = to_edge_transform_and_lower(exported, partitioner=[StockPartitioner()])
+    path.write_bytes(lowered.to_executorch().buffer)
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_computes_what_it_did_at_every_size(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    path = stock_file(case, tmp_path / "stock.pte")
+    old = xir.load(path)
+    program = old.optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    assert old.num_delegates == case.delegates[0]
+    assert program.num_delegates <= case.delegates[1]
+    program.save(tmp_path / "remade.pte")
+    assert not program.missing_kernels
+    ours = Runtime.get().load_program(tmp_path / "remade.pte").load_method()
+    stock, remade = load_stock(path), load_stock(tmp_path / "remade.pte")
+    for sizes in case.sizes:
+        inputs = case.inputs(*sizes)
+        want = [each.clone() for each in stock.forward(list(inputs))]
+        for results in (ours.execute(inputs), remade.forward(list(inputs))):
+            for got, wanted in zip(results, want, strict=True):
+                torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_sizes_that_nothing_else_fits_are_fixed(tmp_path: Path) -> None:
+    """The file says only that the tensor has open sizes."""
+    path = stock_file(CASES["skips"], tmp_path / "stock.pte")
+    text = str(xir.load(path).optimized(xir.XnnpackPartitioner()))
+    assert 'input_sizes = [["", "", "s0_2", "s0_3"]]' in text
+
+
+def test_the_command_compares_at_other_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that is right at the greatest size alone is found out, and the file made without it."""
+    path = stock_file(CASES["ends"], tmp_path / "stock.pte")
+    optimized = xir.ExecutorchProgram.optimized
+
+    class Fixed(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+            return CASES["ends"].model(x * (x.shape[1] - 11), y)
+
+    fixed = stock_file(
+        Case(Fixed().eval(), CASES["ends"].dims, CASES["ends"].inputs, CASES["ends"].sizes, (0, 0)), tmp_path / "f.pte"
+    )
+
+    def wrong(self: xir.ExecutorchProgram, *args: xir.XnnpackPartitioner, pipeline: str, **options: object) -> object:
+        return optimized(xir.load(fixed) if pipeline == "remake" else self, *args, pipeline=pipeline)
+
+    monkeypatch.setattr(xir.ExecutorchProgram, "optimized", wrong)
+    assert main([str(path), "-o", str(tmp_path / "better.pte"), "--max-growth", "9"]) == 0
+    said = capsys.readouterr().out
+    assert "the whole program: output" in said
+    assert "in a call of sizes" in said
