@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from xir.runtime._native import XirRuntimeError
-from xir.runtime.same_results import INDICES, MethodCall, drawn_inputs, loaded
 from xir.runtime.program import Method, MethodMetadata
+from xir.runtime.same_results import INDICES, MethodCall, drawn_inputs, loaded
 
 OpenDims = Sequence[tuple[int, int]]
 """Dimensions of inputs: (number of the input, dimension)."""
@@ -21,7 +21,7 @@ MOST_VARIED = 16
 
 
 def sized_calls(path: Path, open_dims: Mapping[str, OpenDims | None], data: Sequence[Path] = ()) -> list[MethodCall]:
-    """Calls of a file's methods at other sizes, those that it runs at; each on a fresh method, as state is not asked for.
+    """Calls of a file's methods at other sizes, those that it runs at, each tried on a fresh method.
 
     `open_dims` are the sizes to vary of each method; None: all that its inputs' types leave open. Sizes with the same
     bound vary together and each by itself, since a file does not say which are the same.
@@ -53,7 +53,7 @@ def _open_dims(metadata: MethodMetadata) -> OpenDims:
 
 
 def _combinations(metadata: MethodMetadata, dims: OpenDims) -> Iterator[dict[tuple[int, int], int]]:
-    """Sizes to try, by dimension: the least, the middle and the last but one of all, of those with one bound, of each."""
+    """Sizes to try, by dimension: of all together, of those with one bound, and of each."""
     bounds = {(number, dim): (metadata.inputs[number].shape or ())[dim] for number, dim in dims}
     groups = [[each for each in dims if bounds[each] == bound] for bound in dict.fromkeys(bounds.values())]
     seen: list[dict[tuple[int, int], int]] = [dict(bounds)]

@@ -68,9 +68,7 @@ def raise_opaque(call: pte.KernelCallOp, memory: PlaceContents, add: Callable[[O
         memory.compute(tensor, result, call)
 
 
-def _known_shape(
-    kernel: str, given: Mapping[str, Any], written: pte.TensorOp, memory: PlaceContents
-) -> Shape | None:
+def _known_shape(kernel: str, given: Mapping[str, Any], written: pte.TensorOp, memory: PlaceContents) -> Shape | None:
     """The sizes of what a kernel computes, where they are known: of attention, those of the queries, and of embeddings,
     those of the indices and a row."""
     if kernel == "llama::custom_sdpa.out":

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ArrayAttr, DenseArrayBase, StringAttr, TensorType, f64, i1, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ArrayAttr,
+    DenseArrayBase,
+    StringAttr,
+    TensorType,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
@@ -67,7 +77,8 @@ class OpenSizes:
         if argument.type.has_static_shape():
             return {}
         names = [
-            f"s{argument.index}_{dim}" if size == DYNAMIC_INDEX else "" for dim, size in enumerate(argument.type.get_shape())
+            f"s{argument.index}_{dim}" if size == DYNAMIC_INDEX else ""
+            for dim, size in enumerate(argument.type.get_shape())
         ]
         pairs = zip(names, argument.type.get_shape(), strict=True)
         shape = tuple(self._known.named_size(name) if name else size for name, size in pairs)
@@ -126,8 +137,8 @@ class OpenSizes:
         call: Operation,
         tensors: Sequence[pte.TensorOp] = (),
     ) -> None:
-        """Give a value its type, by what is known of its sizes. If no bound follows, `tensors` have those of the results
-        of its op."""
+        """Give a value its type, by what is known of its sizes. If no bound follows, `tensors` have those of its op's
+        results."""
         assert isinstance(result.type, TensorType)
         if len(found) != len(bounds) or any(not is_dynamic(a) and a > b for a, b in zip(found, bounds, strict=True)):
             raise NotRaisedError(call, f"it computes sizes {list(found)} where the file has at most {list(bounds)}")
@@ -146,11 +157,15 @@ class OpenSizes:
 
     def complete_graph(self, graph: GraphOp, call: Operation) -> None:
         """Give the values of a delegate's graph the sizes that follow from its operands'."""
-        if all(operand.type == argument.type for operand, argument in zip(graph.operands, graph.block.args, strict=True)):
+        if all(
+            operand.type == argument.type for operand, argument in zip(graph.operands, graph.block.args, strict=True)
+        ):
             return
         for operand, argument in zip(graph.operands, list(graph.block.args), strict=True):
             assert isinstance(argument.type, TensorType)
-            made = Rewriter.replace_value_with_new_type(argument, _with_sizes(argument.type, self._known.known(operand)))
+            made = Rewriter.replace_value_with_new_type(
+                argument, _with_sizes(argument.type, self._known.known(operand))
+            )
             self._known.state(made, self._known.known(operand))
         for op in graph.block.ops:
             if not isinstance(op, InfersShapes):
@@ -268,4 +283,3 @@ def _followed(ops: Sequence[Operation], sizes: SymbolicSizes) -> Iterator[Operat
                 yield inner
         for result, value in zip(op.results, op.block_outputs, strict=True):
             sizes.state(result, sizes.known(value))
-

@@ -166,7 +166,9 @@ def open_dims(program: ExecutorchProgram) -> dict[str, list[tuple[int, int]] | N
         found[plan.sym_name.data] = None
         if sizes is not None:
             texts = [[text.data for text in each] for each in sizes]
-            found[plan.sym_name.data] = [(i, dim) for i, each in enumerate(texts) for dim, text in enumerate(each) if text]
+            found[plan.sym_name.data] = [
+                (i, dim) for i, each in enumerate(texts) for dim, text in enumerate(each) if text
+            ]
     return found
 
 
