@@ -7,7 +7,7 @@ from functools import cache
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, pte
@@ -118,7 +118,7 @@ def _raise_number(
     """A number that a kernel returns, such as a size."""
     if len(behind) != 1 or isinstance(behind[0].owner, pte.TensorOp):
         raise NotRaisedError(call, f"{call.kernel.data} returns something else than a number")
-    op.results = [OpResult(number_type(op), op, 0)]
+    op.results = SSAValues([OpResult(number_type(op), op, 0)])
     _add(op, add, call)
     memory.numbers[behind[0]] = op.results[0]
 

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -106,14 +106,14 @@ class OpenSizes:
         for value in op.symbols:
             self._known.computed(value)
         unknown = [_unknown(tensor) if is_open(tensor) else tensor.tensor_type for tensor in tensors]
-        op.results = [OpResult(type, op, number) for number, type in enumerate(unknown)]
+        op.results = SSAValues(OpResult(type, op, number) for number, type in enumerate(unknown))
         if op.row.infer is None:
             self._state_bounds(op, tensors)
             shapes = [(DYNAMIC_INDEX,) * len(each.shape) for each in tensors]
             if stated is not None and len(stated) == len(shapes[0]):
                 shapes[0] = stated
                 type = _with_sizes(unknown[0], stated)
-                op.results = [OpResult(each, op, number) for number, each in enumerate((type, *unknown[1:]))]
+                op.results = SSAValues(OpResult(each, op, number) for number, each in enumerate((type, *unknown[1:])))
             op.attributes[DIM_NAMES] = ArrayAttr(ArrayAttr(map(_name, shape)) for shape in shapes)
         try:
             found = self._known.fitting(op)
