@@ -346,19 +346,23 @@ class ExecutorchProgram:
         """Compile the program once more: its kernel calls and XNNPACK's delegates become ops again, and are delegated
         together.
 
-        A method that cannot be raised, such as one with open sizes, keeps its kernel calls, and a remark says why; its
-        delegates are optimised. Delegates of other backends stay as they are. `pipeline` may be phases of `delegate`
+        A method that cannot be raised keeps its kernel calls, and a remark says why; its delegates are optimised unless
+        their sizes are open. Delegates of other backends stay as they are. `pipeline` may be phases of `delegate`
         instead: "optimize,schedule,finish" rewrites delegates alone, and "optimize,finish" rounds as before.
 
         `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses.
         """
         from xir.dialects.pte import DEBUG_INFO_KEY, NamedDataOp
+        from xir.transforms.pte.open_plans import restore_open_plans
+        from xir.transforms.pte.raise_from_pte import RaiseFromPtePass
 
         if any(graph.properties.get("target") == StringAttr("xir") for graph in ops_in(self.module, GraphOp)):
             partitioner = dataclasses.replace(partitioner, target="xir")
         placed = _places_given(self.module)
         passes = [_with_options(each, placed) for each in partitioner.passes_of(pipeline)]
         module, ctx, said = _transform(self.module, self.ctx, passes, None, None, remarks)
+        raises = any(isinstance(each, RaiseFromPtePass) for each in passes)
+        restore_open_plans(module, self.module, all_stay=not raises)
         had_debug_info = any(op.key.data == DEBUG_INFO_KEY for op in ops_in(self.module, NamedDataOp))
         return dataclasses.replace(
             self,

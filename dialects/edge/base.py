@@ -121,6 +121,11 @@ class EdgeOp(IRDLOperation):
         holds = self.row.in_place_if
         return self.row.in_place if holds is None or holds(self) else None
 
+    @property
+    def overwritten(self) -> SSAValue | None:
+        """The operand in whose memory the op may compute its first result, by the in-place form of its kernel."""
+        return None if self.in_place_kernel is None else self.argument("self")
+
     # Accessors
 
     if not TYPE_CHECKING:  # which knows them from `ops.pyi`, and that there are no others

@@ -105,7 +105,13 @@ class OpaqueOp(EdgeOp):
         %0 = edge.opaque "aten::erfinv(Tensor self) -> Tensor" -> "aten::erfinv.out" (%x)
                : (tensor<4xf32>) -> tensor<4xf32>
 
-    The second string, if there is one, names ExecuTorch's kernel. Operators that mutate an argument have no such form.
+    The second string, if there is one, names ExecuTorch's kernel. An operator that mutates one argument, and returns it
+    first, has value semantics: the first result is what that argument holds afterwards, as in
+
+        %1, %2 = edge.opaque "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start) -> (Tensor(a!), Tensor)"
+                   -> "llama::update_cache.out" (%x, %0)[%at] : …
+
+    Other operators that mutate an argument have no such form.
     """
 
     name = "edge.opaque"
@@ -140,6 +146,16 @@ class OpaqueOp(EdgeOp):
         kernel = self.properties.get(self.KERNEL)
         return kernel.data if isinstance(kernel, StringAttr) else None
 
+    @property
+    def overwritten(self) -> SSAValue | None:
+        """The argument that the operator mutates and returns first."""
+        schema = self.schema
+        mutated = [argument for argument in schema.arguments if argument.mutated]
+        if len(mutated) != 1 or not schema.returns or schema.returns[0].alias != mutated[0].alias:
+            return None
+        value = self.argument(mutated[0].name) if mutated[0].type.is_tensor else None
+        return value if isinstance(value, SSAValue) else None
+
     @classmethod
     def build_call(
         cls,
@@ -157,7 +173,9 @@ class OpaqueOp(EdgeOp):
 
     def verify_(self) -> None:
         if self.schema.mutates:
-            raise VerifyException(f"cannot call {self.schema.qualified_name}, which mutates an argument")
+            overwritten = self.overwritten
+            if overwritten is None or self.out_kernel is None or self.results[0].type != overwritten.type:
+                raise VerifyException(f"cannot call {self.schema.qualified_name}, which mutates an argument")
         clash = self.OWN_PROPERTIES & self.schema.values.keys()
         if clash:
             raise VerifyException(f"cannot hold an argument called '{min(clash)}'")

@@ -21,6 +21,7 @@ from xir.dialects.xnnpack.base import (
     expect_rank,
     expect_shape,
     ints,
+    same_dim,
     shape_of,
     shape_text,
     u32s,
@@ -117,8 +118,14 @@ class ConvolutionOp(WeightedOp, ABC):
             expect_shape(self.bias, (self.output_channels,), "bias")
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
-        batch, height, width, _ = shapes[0]
+        batch, height, width, channels = shapes[0]
+        if not same_dim(channels, self.input_channels):
+            raise VerifyException(f"input has {channels} channels, filter and groups ask for {self.input_channels}")
         return ((batch, *self.output_size(height, width), self.output_channels),)
+
+    @property
+    def input_channels(self) -> int:
+        return self.group_input_channels * self.groups.value.data
 
     @property
     def output_channels(self) -> int:
@@ -129,9 +136,10 @@ class ConvolutionOp(WeightedOp, ABC):
             raise VerifyException(
                 f"{shape_of(self.filter)[0]} output channels do not divide into {self.groups.value.data} groups"
             )
-        channels = self.group_input_channels * self.groups.value.data
-        if shape_of(self.input)[3] != channels:
-            raise VerifyException(f"input has {shape_of(self.input)[3]} channels, filter and groups ask for {channels}")
+        given = shape_of(self.input)[3]
+        if given != self.input_channels:
+            asked = "open" if given == DYNAMIC_INDEX else given
+            raise VerifyException(f"input has {asked} channels, filter and groups ask for {self.input_channels}")
 
     def output_size(self, height: int, width: int) -> tuple[int, int]:
         top, right, bottom, left = ints(self.padding)

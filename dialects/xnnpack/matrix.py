@@ -111,7 +111,9 @@ class FullyConnectedOp(WeightedOp):
             expect_shape(self.bias, (out_features,), "bias")
 
     def result_shapes(self, shapes: Sequence[Shape]) -> Sequence[Shape]:
-        out_features = shapes[1][0 if self.transpose_weights is None else 1]
+        out_features, in_features = shapes[1] if self.transpose_weights is None else reversed(shapes[1])
+        if not same_dim(shapes[0][-1], in_features):
+            raise VerifyException(f"input has {shapes[0][-1]} features, the filter takes {in_features}")
         return ((*shapes[0][:-1], out_features),)
 
 

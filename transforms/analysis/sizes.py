@@ -149,6 +149,14 @@ class SymbolicSizes(ValueAnalysis):
     def inferred(self, op: Operation) -> Mapping[SSAValue, Shape]:
         """The shapes of an op's results, as far as they can be inferred; numbers among the results are recorded."""
         try:
+            return self.fitting(op)
+        except VerifyException:
+            # Shapes that fit together at some sizes only are refused by shape inference at the others.
+            return {}
+
+    def fitting(self, op: Operation) -> Mapping[SSAValue, Shape]:
+        """The same; VerifyException where the operands' sizes are known not to fit together."""
+        try:
             if isinstance(op, InfersShapes):
                 shapes = op.result_shapes([self.known(value) for value in op.operands])
                 return dict(zip(op.results, shapes, strict=True))
@@ -167,8 +175,7 @@ class SymbolicSizes(ValueAnalysis):
             if op.row.infer is None:
                 return self.annotated(op)
             return self.limited_slice(op) or self.edge_shapes(op, self.known, self.argument)
-        except (UnknownSizeError, UndecidedSizeError, VerifyException, ZeroDivisionError):
-            # Shapes that fit together at some sizes only are refused by shape inference at the others.
+        except (UnknownSizeError, UndecidedSizeError, ZeroDivisionError):
             return {}
 
     def edge_shapes(
@@ -237,6 +244,10 @@ class SymbolicSizes(ValueAnalysis):
         ]
         if not own:
             return
+        for result, stated in largest_results(op).items():
+            for size, bound in zip(self.shapes.get(result, ()), stated, strict=False):
+                if is_dynamic(size):
+                    self.limits[size] = min(bound, self.limits.get(size, bound))
         try:
             if isinstance(op, InfersShapes):
                 shapes = op.result_shapes([self.bounds(value) for value in op.operands])

@@ -83,7 +83,7 @@ def _follow(update: _Update, order: dict[Operation, int], found: InPlace) -> Non
         if value in found.homes or not isinstance(op, EdgeOp | GraphOp):
             return
         chain.append(value)
-        overwritten = op.argument("self") if isinstance(op, EdgeOp) and op.in_place_kernel is not None else None
+        overwritten = op.overwritten if isinstance(op, EdgeOp) else None
         if overwritten is None or overwritten.type != value.type:
             break
         if not _is_read_last_by(op, overwritten, order, update) or list(op.operands).count(overwritten) > 1:

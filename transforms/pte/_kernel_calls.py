@@ -24,6 +24,10 @@ TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 """What a factory function takes to describe its result. Out variants lack all four: their out tensor says it."""
 
 
+CUSTOM_KERNELS = ("llama::",)
+"""Namespaces of kernels that ExecuTorch has in libraries of their own, which a file is linked with that has them."""
+
+
 def call_kernel(op: EdgeOp, values: PlanValues) -> None:
     """Add the call of an op's kernel; nothing for a copy of an input that was made already."""
     if op.results and all(result in values for result in op.results):
@@ -34,6 +38,9 @@ def call_kernel(op: EdgeOp, values: PlanValues) -> None:
     plan, diagnostics = values.plan, values.ctx.diagnostics
     arguments = [_argument(op, name, values) for name in kernel_arguments(op.schema, op.out_kernel)]
     results = values.fill(op.results)
+    if isinstance(op, edge.OpaqueOp) and (overwritten := op.overwritten) is not None:
+        _call_overwriting(op, op.out_kernel or "", values[overwritten], arguments, results, values)
+        return
     if op.out_kernel is None:
         name = op.schema.qualified_name
         diagnostics.emit(
@@ -45,11 +52,29 @@ def call_kernel(op: EdgeOp, values: PlanValues) -> None:
         assert op.in_place_kernel is not None
         plan.call(pte.KernelCallOp(op.in_place_kernel, [*arguments, *results]), op)
         return
-    if op.out_kernel not in executorch_kernels():
+    if op.out_kernel not in executorch_kernels() and not op.out_kernel.startswith(CUSTOM_KERNELS):
         said = f"{EXECUTORCH} has no kernel {op.out_kernel}, and its runtime refuses the file"
         diagnostics.emit(MissingKernel.of(op, op.out_kernel, said))
     out = _out_arguments(op, results, plan)
     plan.call(pte.KernelCallOp(op.out_kernel, [*arguments, *out, *_returned(op, results, plan)]), op)
+
+
+def _call_overwriting(
+    op: edge.OpaqueOp,
+    kernel: str,
+    overwritten: SSAValue,
+    arguments: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+    values: PlanValues,
+) -> None:
+    """Call a kernel that writes to one of its arguments: in the memory of a buffer, or of a copy where the buffer's old
+    contents are read later."""
+    first, *rest = results
+    if first is not overwritten:
+        values.plan.assign(overwritten, first, op)
+        arguments = [first if value is overwritten else value for value in arguments]
+    out = _out_arguments(op, rest, values.plan) if rest else []
+    values.plan.call(pte.KernelCallOp(kernel, [*arguments, *out, *(rest or [first])]), op)
 
 
 def kernel_arguments(schema: edge.Schema, out_kernel: str | None) -> list[str]:

@@ -28,10 +28,18 @@ from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, remark
+from xir.ir.shapes import same_shape
 from xir.ir.walking import ops_in
+from xir.transforms.pte.open_plans import has_open_sizes, mark_as_staying
 from xir.transforms.pte.raising.calls import raise_call
 from xir.transforms.pte.raising.memory import PlaceContents, permuted, restoring
+from xir.transforms.pte.raising.open_sizes import Fixed, OpenSizes, check_bounded, fixed_dims
 from xir.transforms.pte.raising.refusal import NotRaisedError
+
+SIZES_KEY = "xir.sizes"
+"""The named data in which xir's own files say which sizes go together. Bounds that such a file writes in place of open
+sizes, as the end of a slice, cannot be told from numbers of the model's."""
+OWN_SIZES = "its sizes are open, and xir has written bounds in place of some: compile the model once more"
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,11 @@ class RaiseFromPtePass(XirPass):
 
     A call of a kernel becomes the edge op that `lower-to-pte` would lower to it, a call of a delegate the backend's
     graph. What memory is called does not matter: a tensor holds what was last written to its bytes. A plan that does
-    more than a function says, such as to jump, or whose tensors have open sizes, stays a plan, and so do those that
-    share a mutable buffer with it; a remark has the reason.
+    more than a function says, such as to jump, stays a plan, and so do those that share a mutable buffer with it; a
+    remark has the reason.
+
+    Of a tensor with open sizes the file has the bounds. Those of inputs are open in the function, unless no other size
+    than the bound fits all that reads it; the sizes of all other tensors follow from them.
 
     Debug information by the numbers of instructions would no longer be true. It is removed: locations have it.
 
@@ -81,10 +92,13 @@ class RaiseFromPtePass(XirPass):
         raised: dict[pte.ExecutionPlanOp, FuncOp] = {}
         kept: set[str] = set()
         """The buffers of plans that stay."""
+        says_sizes = any(each.key.data == SIZES_KEY for each in program.named_data)
         for plan in program.plans:
             if is_constant(plan):
                 continue
             try:
+                if says_sizes and has_open_sizes(plan):
+                    raise NotRaisedError(plan, OWN_SIZES)
                 raised[plan] = raise_plan(plan)
             except NotRaisedError as error:
                 kept.update(_buffers(plan))
@@ -98,6 +112,7 @@ class RaiseFromPtePass(XirPass):
 
     def stays(self, plan: pte.ExecutionPlanOp, where: Locatable, reason: str, ctx: XirContext) -> None:
         """Remark that a plan is not raised, and why."""
+        mark_as_staying(plan)
         text = f"method {plan.sym_name.data} stays as it is"
         ctx.diagnostics.emit(remark(RemarkKind.MISSED, where, self.name, "not-raised", text, reason=reason))
 
@@ -109,7 +124,15 @@ def is_constant(plan: pte.ExecutionPlanOp) -> bool:
 
 def raise_plan(plan: pte.ExecutionPlanOp) -> FuncOp:
     """The function that computes what a plan does, which stays as it is. NotRaisedError if there is none."""
-    raiser = _Raiser(plan)
+    function = _raised(plan, frozenset())
+    if fixed := fixed_dims(function):
+        function.erase()
+        function = _raised(plan, fixed)
+    return function
+
+
+def _raised(plan: pte.ExecutionPlanOp, fixed: Fixed) -> FuncOp:
+    raiser = _Raiser(plan, fixed)
     for op in _instructions(plan):
         raiser.instruction(op)
     return raiser.function()
@@ -118,12 +141,12 @@ def raise_plan(plan: pte.ExecutionPlanOp) -> FuncOp:
 class _Raiser:
     """Makes the function of one plan."""
 
-    def __init__(self, plan: pte.ExecutionPlanOp):
+    def __init__(self, plan: pte.ExecutionPlanOp, fixed: Fixed):
         self.plan = plan
         self.block = Block()
         self.attributes: list[DictionaryAttr] = []
         self.delegates = {each.sym_name.data: each for each in plan.delegates}
-        self.memory = PlaceContents(plan, self.block.add_op)
+        self.memory = PlaceContents(plan, OpenSizes(plan, fixed), self.block.add_op)
         for value in plan.signature.inputs:
             self.input(value)
 
@@ -134,13 +157,14 @@ class _Raiser:
         if not isinstance(value.owner, pte.TensorOp):
             self.fixed_input(value)
             return
-        tensor = _fixed_size(value.owner, self.plan)
+        tensor = check_bounded(value.owner, self.plan)
         if tensor.data is not None or tensor.buffer is not None:
             raise NotRaisedError(tensor, "an input has contents of its own")
-        argument = self.block.insert_arg(_memory_type(tensor), len(self.block.args))
+        number = len(self.block.args)
+        argument = self.block.insert_arg(self.memory.sizes.input_type(tensor, number), number)
         is_ordered = tensor.order == tuple(range(len(tensor.order)))
         order = {} if is_ordered else {DIM_ORDER: DenseArrayBase.from_list(i64, tensor.order)}
-        self.attributes.append(DictionaryAttr(order))
+        self.attributes.append(DictionaryAttr({**order, **self.memory.sizes.begin(argument, tensor)}))
         self.memory.write(tensor, permuted(argument, restoring(tensor.order), self.block.add_op))
 
     def fixed_input(self, value: SSAValue) -> None:
@@ -172,10 +196,12 @@ class _Raiser:
                 self.block.add_op(op)
                 return op.result
             case pte.TensorOp() as tensor:
-                _fixed_size(tensor, self.plan)
+                check_bounded(tensor, self.plan)
                 if tensor.order != tuple(range(len(tensor.order))):
                     raise NotRaisedError(tensor, "the dimensions of an output lie in another order in memory")
                 return self.memory.read(tensor, tensor)
+            case _ if value in self.memory.numbers:
+                return self.memory.numbers[value]
             case _:
                 raise NotRaisedError(self.plan, "an output is no tensor")
 
@@ -229,6 +255,7 @@ class _Raiser:
             operands[inner] = self.as_type(in_memory, inner.type, call)
         made = graph.clone(operands)
         self.block.add_op(made)
+        self.memory.sizes.complete_graph(made, call)
         for tensor, result in zip(tensors[count:], made.results, strict=True):
             in_memory = self.as_type(result, _memory_type(tensor), call)
             self.memory.compute(tensor, permuted(in_memory, restoring(tensor.order), self.block.add_op), call)
@@ -241,6 +268,10 @@ class _Raiser:
             return value
         assert isinstance(given, TensorType)
         assert isinstance(type, TensorType)
+        if given.element_type == type.element_type and same_shape(given.get_shape(), type.get_shape()):
+            return value
+        if not given.has_static_shape():
+            raise NotRaisedError(call, f"it hands {given} to or from a delegate, which has {type}")
         if given.element_type != type.element_type or prod(given.get_shape()) != prod(type.get_shape()):
             raise NotRaisedError(call, f"it hands {given} to or from a delegate, which has {type}")
         view = edge.ViewOp(self=value, size=type.get_shape(), location=call.location)
@@ -251,7 +282,7 @@ class _Raiser:
         """What a delegate's argument is."""
         if not isinstance(value.owner, pte.TensorOp):
             raise NotRaisedError(where, "it hands a delegate something else than tensors")
-        return _fixed_size(value.owner, where)
+        return check_bounded(value.owner, where)
 
 
 def _instructions(plan: pte.ExecutionPlanOp) -> Iterator[pte.InstructionOp]:
@@ -259,12 +290,6 @@ def _instructions(plan: pte.ExecutionPlanOp) -> Iterator[pte.InstructionOp]:
     if len(chains) != 1:
         raise NotRaisedError(plan, f"it has {len(chains)} chains")
     return chains[0].instructions
-
-
-def _fixed_size(tensor: pte.TensorOp, where: Operation) -> pte.TensorOp:
-    if tensor.shape_dynamism.value.data:
-        raise NotRaisedError(where, "the sizes of a tensor are open")
-    return tensor
 
 
 def _memory_type(tensor: pte.TensorOp) -> TensorType:

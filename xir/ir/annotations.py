@@ -45,6 +45,7 @@ ONLY_MOVES = "xir.only_moves"
 LOOKED_THROUGH = "xir.looked_through"
 COMPOSED = "xir.composed"
 UNASKED = "xir.unasked"
+STAYS = "xir.stays"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,9 @@ ON_OPS: dict[str, Annotation] = {
     ONLY_MOVES: Annotation("unit", is_unit, "the op only moves data in that backend"),
     COMPOSED: Annotation(STRING, is_string, "the operation that this op and others compute together"),
     UNASKED: Annotation("unit", is_unit, "a conversion of the compiler's own: its rounding may be omitted"),
+    STAYS: Annotation(
+        "unit", is_unit, "of a plan with open sizes that is not raised: nothing is changed in it, its delegates neither"
+    ),
     LOOKED_THROUGH: Annotation("unit", is_unit, "the op goes into the delegate of the ops that read it"),
 }
 """Name -> what it says of an op."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,22 @@ def bindings() -> Any:
     return importlib.import_module(f"{BINDINGS}.portable_lib")
 
 
+LIBRARIES = {
+    b"llama::": "executorch.extension.llm.custom_ops.custom_ops",
+    b"quantized_decomposed::": "executorch.kernels.quantized",
+}
+"""The modules of ExecuTorch's that bring the kernels of a namespace."""
+
+
+def register_kernels(program: bytes) -> None:
+    """Register the kernels of ExecuTorch's other libraries that a program names, as far as they are installed."""
+    bindings()
+    for namespace, module in LIBRARIES.items():
+        if namespace in program:
+            with suppress(ImportError, OSError, RuntimeError):
+                importlib.import_module(module)
+
+
 def main(arguments: Sequence[str]) -> int:
     """The process: files of calls, of results and of an error, then programs, `--` and the weights of the first."""
     import torch
@@ -86,6 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     programs, data = files[:end], files[end + 1 :]
     calls: Calls = torch.load(given, weights_only=True)
     results: list[list[list[Any]]] = []
+    register_kernels(Path(programs[0]).read_bytes())
     for index, program in enumerate(programs):
         try:
             module = bindings()._load_for_executorch(program, *(data if index == 0 else ()))

@@ -168,8 +168,8 @@ pte.program {
 
 pte.program {
   pte.execution_plan @open arenas [0, 64] {
-    // expected-remark@-1 {{method open stays as it is: the sizes of a tensor are open}}
-    %x = pte.tensor tensor<4xf32> planned <1, 0> {shape_dynamism = 1 : i32}
+    // expected-remark@-1 {{method open stays as it is: the sizes of a tensor are open, and have no bounds}}
+    %x = pte.tensor tensor<4xf32> planned <1, 0> {shape_dynamism = 2 : i32}
     pte.chain {
     }
     pte.signature inputs (%x) outputs (%x)
@@ -183,8 +183,8 @@ pte.program {
     %x = pte.tensor tensor<4xf32> planned <1, 0>
     %0 = pte.tensor tensor<4xf32> planned <1, 16>
     pte.chain {
-      // expected-remark@+1 {{method cache stays as it is: llama::update_cache.out may change what it is given, and is no op of the edge dialect}}
-      pte.kernel_call "llama::update_cache.out" (%x, %x, %0, %0)
+      // expected-remark@+1 {{method cache stays as it is: own::update_cache.out may change what it is given, and is no op of the edge dialect}}
+      pte.kernel_call "own::update_cache.out" (%x, %x, %0, %0)
     }
     pte.signature inputs (%x) outputs (%0)
   }

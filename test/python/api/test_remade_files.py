@@ -145,7 +145,7 @@ GOLDEN = Path(__file__).parents[3] / "backend_cpp/tests/data"
 def test_a_golden_file_goes_on_computing_what_it_did(path: Path, tmp_path: Path) -> None:
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
     stays = {each.reason for each in program.remarks if isinstance(each, Remark) and each.name == "not-raised"}
-    assert stays == ({"the sizes of a tensor are open"} if path.stem == "stock_dynamic" else set())
+    assert not stays
     program.save(tmp_path / "remade.pte")
     programs = [Runtime.get().load_program(each) for each in (path, tmp_path / "remade.pte")]
     for name in programs[0].method_names:
@@ -167,17 +167,15 @@ def test_kernels_without_an_op_are_called_as_before(tmp_path: Path) -> None:
 
 
 def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, aot: Tool) -> None:
-    dims = ({0: torch.export.Dim("n", max=9)},)
-    exported = torch.export.export(Function(torch.relu), (torch.randn(4, 5),), dynamic_shapes=(dims,))
-    path = tmp_path / "open.pte"
-    path.write_bytes(to_edge_transform_and_lower(exported, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    model = Function(lambda x: torch.cond(x.sum() > 0, lambda y: y.relu(), lambda y: y.sin(), (x,)))
+    path = stock_file(model, (torch.randn(4, 5),), tmp_path / "branches.pte")
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
     assert [each.message for each in program.remarks] == [
-        "raise-from-pte: method forward stays as it is: the sizes of a tensor are open"
+        "raise-from-pte: method forward stays as it is: it branches or loops"
     ]
     program.save(tmp_path / "remade.pte")
     assert aot(f"{path} -o better.pte").splitlines()[0] == program.remarks[0].message
-    x = torch.randn(7, 5)
+    x = torch.rand(4, 5)
     assert torch.equal(load_stock(tmp_path / "remade.pte").forward([x])[0], x.relu())
 
 

@@ -22,6 +22,7 @@ from reference.runtimes import load_stock
 from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
 
+import xir
 from xir.runtime import Runtime, XirRuntimeError
 
 import_module("executorch.extension.llm.custom_ops.custom_ops")  # registers torch.ops.llama
@@ -105,6 +106,24 @@ def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp
         tokens, rest = inputs(first, count)
         flat = [tokens, rest["input_pos"]]
         torch.testing.assert_close(method.execute(flat)[0], stock.forward(flat)[0], rtol=1e-4, atol=1e-5)
+    remade_computes_the_same(path, tmp_path / "remade.pte")
+
+
+def remade_computes_the_same(path: Path, new: Path) -> None:
+    """The caches are updated in place, by the same kernels, and what is around them is compiled once more."""
+    old = xir.load(path)
+    program = old.optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    assert program.num_delegates == 3 < old.num_delegates
+    assert {"llama::custom_sdpa.out", "llama::update_cache.out"} <= set(program.kernel_names)
+    program.save(new)
+    method, before, after = Runtime.get().load_program(new).load_method(), load_stock(path), load_stock(new)
+    for first, count in CALLS:
+        tokens, rest = inputs(first, count)
+        flat = [tokens, rest["input_pos"]]
+        want = before.forward(flat)[0].clone()
+        torch.testing.assert_close(method.execute(flat)[0], want, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(after.forward(flat)[0], want, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

@@ -44,6 +44,8 @@ def argument_of(argument: edge.Argument, value: SSAValue, memory: PlaceContents,
 
 def _number(value: SSAValue, kind: edge.ArgType, memory: PlaceContents, call: Operation) -> Any:
     """A number of the file, as the argument's type has it."""
+    if value in memory.numbers:
+        return memory.numbers[value]
     if value in memory.computed:
         raise NotRaisedError(call, "it takes a number that the program computes")
     match value.owner:

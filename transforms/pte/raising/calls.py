@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 from xdsl.utils.exceptions import VerifyException
 
 from xir.dialects import edge, pte
@@ -14,6 +15,7 @@ from xir.transforms.pte._kernel_calls import TENSOR_OPTIONS, kernel_arguments
 from xir.transforms.pte.raising.arguments import argument_of
 from xir.transforms.pte.raising.memory import PlaceContents
 from xir.transforms.pte.raising.opaque import raise_opaque
+from xir.transforms.pte.raising.open_sizes import check_bounded, is_open, number_type
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 COPIES = frozenset({"dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out"})
@@ -37,19 +39,28 @@ def raise_call(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
         memory.compute(target, _converted(memory.read(_tensor(call.args[0], call), call), target, add, call), call)
     elif kernel == VIEW:
         target = _tensor(call.args[-1], call)
-        view = edge.ViewOp(self=memory.read(_tensor(call.args[0], call), call), size=target.shape)
+        sizes: tuple[edge.Size, ...] = target.shape
+        if is_open(target):
+            sizes = argument_of(edge.ViewOp.row.schema.values["size"], call.args[1], memory, call)
+        view = edge.ViewOp(self=memory.read(_tensor(call.args[0], call), call), size=sizes)
+        memory.sizes.complete(view, [target], call)
         _add(view, add, call)
         memory.compute(target, view.results[0], call)
-    elif kernel == BATCH_NORM and len(call.args) > 8 and _tensor(call.args[0], call).shape[:1] == (1,):
+    elif kernel == BATCH_NORM and len(call.args) > 8 and _is_instance_norm(call):
         _raise_batch_norm(call, memory, add)
     elif kernel == ASSIGN:
         target = _tensor(call.args[0], call)
         source = memory.read(_tensor(call.args[1], call), call)
-        if source.type != target.tensor_type:
+        if source.type != target.tensor_type:  # a buffer's sizes are fixed
             raise NotRaisedError(call, "it copies a tensor of another type or shape")
         memory.compute(target, source, call)
     else:
         _raise_op(call, memory, add)
+
+
+def _is_instance_norm(call: pte.KernelCallOp) -> bool:
+    tensor = _tensor(call.args[0], call)
+    return tensor.shape[:1] == (1,) and not is_open(tensor)
 
 
 def _raise_batch_norm(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
@@ -80,7 +91,8 @@ def _raise_op(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
     given, behind = call.args[: len(names)], call.args[len(names) :]
     if len(given) < len(names):
         raise NotRaisedError(call, f"{call.kernel.data} takes {len(names)} arguments")
-    results = _results(schema, behind, call)
+    computes_number = schema.returns[0].type.base != "Tensor"
+    results = [] if computes_number else _results(schema, behind, call)
     by_name = {**schema.tensors, **schema.values}
     arguments = {
         name: argument_of(by_name[name], value, memory, call) for name, value in zip(names, given, strict=True)
@@ -91,9 +103,24 @@ def _raise_op(call: pte.KernelCallOp, memory: PlaceContents, add: Add) -> None:
         op = known.build_from(arguments, [each.tensor_type for each in results], call.location)
     except ValueError as error:
         raise NotRaisedError(call, f"{error}") from None
+    if computes_number:
+        _raise_number(op, behind, memory, add, call)
+        return
+    memory.sizes.complete(op, results, call)
     _add(op, add, call)
     for tensor, result in zip(results, op.results, strict=True):
         memory.compute(tensor, result, call)
+
+
+def _raise_number(
+    op: edge.EdgeOp, behind: Sequence[SSAValue], memory: PlaceContents, add: Add, call: pte.KernelCallOp
+) -> None:
+    """A number that a kernel returns, such as a size."""
+    if len(behind) != 1 or isinstance(behind[0].owner, pte.TensorOp):
+        raise NotRaisedError(call, f"{call.kernel.data} returns something else than a number")
+    op.results = SSAValues([OpResult(number_type(op), op, 0)])
+    _add(op, add, call)
+    memory.numbers[behind[0]] = op.results[0]
 
 
 def _add(op: edge.EdgeOp, add: Add, call: pte.KernelCallOp) -> None:
@@ -108,7 +135,8 @@ def _add(op: edge.EdgeOp, add: Add, call: pte.KernelCallOp) -> None:
 
 def _converted(value: SSAValue, target: pte.TensorOp, add: Add, call: pte.KernelCallOp) -> SSAValue:
     """A value in the type of a tensor: its order of memory is no matter of a function."""
-    if value.type == target.tensor_type:
+    assert isinstance(value.type, TensorType)
+    if value.type.element_type == target.tensor_type.element_type:
         return value
     op = edge.ToCopyOp(self=value, dtype=target.tensor_type.element_type)
     _add(op, add, call)
@@ -130,9 +158,7 @@ def _results(schema: edge.Schema, behind: Sequence[SSAValue], call: pte.KernelCa
 def _tensor(value: SSAValue, call: Operation) -> pte.TensorOp:
     if not isinstance(value.owner, pte.TensorOp):
         raise NotRaisedError(call, "it computes a number")
-    if value.owner.shape_dynamism.value.data:
-        raise NotRaisedError(call, "the sizes of a tensor are open")
-    return value.owner
+    return check_bounded(value.owner, call)
 
 
 @cache

@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.dialects import edge, pte
 from xir.ir.constants import dense_elements
 from xir.ir.location import Locatable
+from xir.transforms.pte.raising.open_sizes import OpenSizes, is_open
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 
@@ -88,8 +89,9 @@ def _places_of(plan: pte.ExecutionPlanOp) -> Iterator[Place]:
 class PlaceContents:
     """Follows the tensors of one plan. `add` appends an op to the function."""
 
-    def __init__(self, plan: pte.ExecutionPlanOp, add: Callable[[Operation], None]):
+    def __init__(self, plan: pte.ExecutionPlanOp, sizes: OpenSizes, add: Callable[[Operation], None]):
         self._plan = plan
+        self.sizes = sizes
         self._add = add
         self._inputs = {value.owner for value in plan.signature.inputs}
         self._arenas: dict[int, _Arena] = {}
@@ -97,6 +99,8 @@ class PlaceContents:
         """What tensors hold that lie in no arena."""
         self.computed = _computed(plan)
         """The numbers that instructions set."""
+        self.numbers: dict[SSAValue, SSAValue] = {}
+        """What they have been set to."""
         self.buffers: dict[pte.TensorOp, edge.MutableBufferOp] = {}
         """What is kept from one call to the next, by the first tensor of the plan that names it."""
         for op in plan.values:
@@ -158,6 +162,8 @@ class PlaceContents:
 
     def _seen_as(self, tensor: pte.TensorOp, held: Held, where: Locatable) -> SSAValue:
         """The value under another tensor's name: the same bytes in another shape."""
+        if is_open(tensor) or is_open(held.tensor):
+            raise NotRaisedError(where, "it reads memory under another name, whose sizes are open")
         if tensor.tensor_type.element_type != held.tensor.tensor_type.element_type:
             raise NotRaisedError(where, "it reads the bytes of a tensor as another type")
         if tensor.shape == held.tensor.shape and tensor.order == held.tensor.order:
@@ -174,6 +180,8 @@ class PlaceContents:
         place = Place.of(tensor)
         if place is not None and self._held(place) is not None:
             return  # another name of it
+        if tensor.shape_dynamism.value.data:
+            raise NotRaisedError(tensor, "the sizes of a mutable buffer are open")
         if tensor.order != tuple(range(len(tensor.order))):
             raise NotRaisedError(tensor, "a mutable buffer's dimensions lie in another order in memory")
         zero = bytes(pte.element_size(tensor.tensor_type.element_type))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xir.cost.processors import processors
 from xir.files import size_text
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.walking import ops_in
 from xir.lock.predicted import predicted_microseconds
 from xir.progress import step
 from xir.tools.command_line import UsageError
@@ -83,7 +84,7 @@ class Attempts:
             path = self.folder / f"{number}.pte"
             try:
                 program = self._made(way, path)
-                found = self._compared(path)
+                found = self._compared(way, path, program)
             except _NotTakenError as reason:
                 reasons.append(f"{way.what}: {reason}")
                 continue
@@ -124,12 +125,27 @@ class Attempts:
                     f"{profile.processor}"
                 )
 
-    def _compared(self, path: Path) -> Sameness:
-        from xir.runtime.same_results import sameness
+    def _sized_calls(self, program: ExecutorchProgram) -> Sequence[MethodCall]:
+        """Calls at other sizes, of the methods that have open ones."""
+        from xir.runtime.sized_calls import sized_calls
+
+        calls = sized_calls(self.options.program, open_dims(program), self.options.data)
+        if raised_open := [name for name, dims in open_dims(program).items() if dims]:
+            for name in raised_open:
+                if not any(call.method == name for call in calls):
+                    raise _NotTakenError(f"'{name}' runs at no other sizes that are drawn, so none can be compared")
+        return calls
+
+    def _compared(self, way: Approach, path: Path, program: ExecutorchProgram) -> Sameness:
+        from xir.runtime.same_results import NotRunError, sameness
 
         options = self.options
         with step("Comparing both files"):
-            found = sameness(options.program, path, self.calls, options.data, in_stock=options.stock)
+            calls = [*self.calls, *(self._sized_calls(program) if way.pipeline else ())]
+            try:
+                found = sameness(options.program, path, calls, options.data, in_stock=options.stock)
+            except NotRunError as error:
+                raise _NotTakenError(f"it does not run {error}") from None
         if found.refusal is not None:
             raise _NotTakenError(f"stock ExecuTorch runs the old file, and would not run this: {found.refusal}")
         if not found.difference <= options.max_difference:
@@ -138,6 +154,22 @@ class Attempts:
                 f"where {options.max_difference:g} is allowed (--max-difference)"
             )
         return found
+
+
+def open_dims(program: ExecutorchProgram) -> dict[str, list[tuple[int, int]] | None]:
+    """The open sizes of each method's inputs, as (number of the input, dimension); None where the file does not say."""
+    from xir.dialects.pte import ExecutionPlanOp
+
+    found: dict[str, list[tuple[int, int]] | None] = {}
+    for plan in ops_in(program.module, ExecutionPlanOp):
+        sizes = plan.input_sizes
+        found[plan.sym_name.data] = None
+        if sizes is not None:
+            texts = [[text.data for text in each] for each in sizes]
+            found[plan.sym_name.data] = [
+                (i, dim) for i, each in enumerate(texts) for dim, text in enumerate(each) if text
+            ]
+    return found
 
 
 def size_of(options: argparse.Namespace) -> int:
