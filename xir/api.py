@@ -353,8 +353,8 @@ class ExecutorchProgram:
         `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses.
         """
         from xir.dialects.pte import DEBUG_INFO_KEY, NamedDataOp
-        from xir.transforms.pte.open_plans import restore_open_plans
         from xir.transforms.pte.raise_from_pte import RaiseFromPtePass
+        from xir.transforms.pte.raising.open_plans import restore_open_plans
 
         if any(graph.properties.get("target") == StringAttr("xir") for graph in ops_in(self.module, GraphOp)):
             partitioner = dataclasses.replace(partitioner, target="xir")

@@ -30,9 +30,9 @@ from xir.ir.passes import XirPass
 from xir.ir.remarks import RemarkKind, remark
 from xir.ir.shapes import same_shape
 from xir.ir.walking import ops_in
-from xir.transforms.pte.open_plans import has_open_sizes, mark_as_staying
 from xir.transforms.pte.raising.calls import raise_call
 from xir.transforms.pte.raising.memory import PlaceContents, permuted, restoring
+from xir.transforms.pte.raising.open_plans import has_open_sizes, mark_as_staying
 from xir.transforms.pte.raising.open_sizes import Fixed, OpenSizes, check_bounded, fixed_dims
 from xir.transforms.pte.raising.refusal import NotRaisedError
 

@@ -69,7 +69,7 @@ class Operators:
         return str(target), self._kind_of_parts(node, target) if can_decompose(target) else None
 
     def _kind_of_parts(self, node: Node, target: Operator) -> Quantized | None:
-        found = self._decomposer.graph(target, *call_of(node, target))
+        found = self._decomposer.graph(target, *call_of(node, target), node.meta.get("val"))
         if found is None:
             return None
         graph, inputs = found

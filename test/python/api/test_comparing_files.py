@@ -115,7 +115,11 @@ def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.Mo
         ("cut.npz", b"PK\3\4zz", "--inputs: cut.npz is no .npz file of tensors: write one with numpy.savez"),
         ("empty.pt", {}, "--inputs: empty.pt has no call"),
         ("other.pt", {"other": X}, "--inputs: other.pt is for 'other', and the program has forward"),
-        ("shape.pt", torch.zeros(3), "old.pte: it does not run 'forward' in call 1 of shape.pt: input 0 has shape [2, 4]"),
+        (
+            "shape.pt",
+            torch.zeros(3),
+            "old.pte: it does not run 'forward' in call 1 of shape.pt: input 0 has shape [2, 4]",
+        ),
         ("many.pt", [X, X], "old.pte: it does not run 'forward' in call 1 of many.pt: method 'forward' takes 1 inputs"),
         ("what.pt", [["text"]], "old.pte: it does not run 'forward' in call 1 of what.pt: "),
     ],

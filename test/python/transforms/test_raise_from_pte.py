@@ -18,6 +18,7 @@ from xir.runtime.fallback import DIM_ORDER_COPIES
 from xir.transforms.pte.raise_from_pte import raise_plan
 from xir.transforms.pte.raising.calls import COPIES
 from xir.transforms.pte.raising.memory import PlaceContents
+from xir.transforms.pte.raising.open_sizes import OpenSizes
 from xir.transforms.pte.raising.refusal import NotRaisedError
 
 PLACES = st.tuples(st.integers(0, 6), st.integers(1, 4))
@@ -47,7 +48,7 @@ def test_a_tensor_holds_what_was_written_last_to_all_of_its_bytes(steps: list[tu
     made = [tensor(start, size) for _, (start, size) in steps]
     # With all bytes in use by a tensor nothing that is read first counts as state.
     plan = plan_of([*made, tensor(0, 12)], [], [])
-    memory = PlaceContents(plan, lambda op: None)
+    memory = PlaceContents(plan, OpenSizes(plan, frozenset()), lambda op: None)
     writers: list[tuple[int, int, SSAValue] | None] = [None] * 16
     for (writes, (start, size)), op in zip(steps, made, strict=True):
         covered = writers[start : start + size]
