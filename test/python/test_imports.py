@@ -25,6 +25,7 @@ LAZY_TORCH_PLACES = (
     "xir/runtime/",
     "xir/api.py",
     "xir/tools/aot/",
+    "xir/tools/sweep/",
     "xir/tools/xir_aot.py",
     "xir/llm/export.py",
     "xir/tools/xir_translate.py",

@@ -37,17 +37,12 @@ def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -
     `data` are the `.ptd` files with weights that the file lacks.
     ValueError if the program was saved without example inputs. XirRuntimeError if the file does not run.
     """
-    import torch
-    from torch.utils._pytree import tree_leaves
-
     from xir.runtime import Runtime
 
     values = example_values(program)
-    if values is None or program.example_inputs is None:
+    if values is None:
         raise ValueError("the program was saved without example inputs: export it again")
-    args, kwargs = program.example_inputs
-    with torch.no_grad():
-        expected = tree_leaves(program.module()(*args, **kwargs))
+    expected = example_outputs(program)
     method = Runtime.get().load_program(path, data=data).load_method()
     actual = method.execute(values)
     return compared(*([number_array(value) for value in values if value is not None] for values in (actual, expected)))
@@ -70,6 +65,25 @@ def example_values(program: ExportedProgram) -> list[Any] | None:
     from torch.utils._pytree import tree_leaves
 
     return None if program.example_inputs is None else tree_leaves(program.example_inputs)
+
+
+def example_outputs(program: ExportedProgram) -> list[Any]:
+    """What PyTorch computes of the example inputs, which there are."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    assert program.example_inputs is not None
+    args, kwargs = program.example_inputs
+    with torch.no_grad():
+        return tree_leaves(program.module()(*args, **kwargs))
+
+
+def plain_array(value: Any) -> np.ndarray:
+    """A tensor as NumPy has it, in C order; bfloat16, which it has not, as the integers of its bits."""
+    import torch
+
+    tensor = torch.as_tensor(value).detach().contiguous()
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def number_array(value: Any) -> np.ndarray:

@@ -15,6 +15,16 @@ from xir.runtime import Runtime
 Run = Callable[[Sequence[Any]], list[Any]]
 
 
+class _KeepingItsFile:
+    """A program of stock's with the bytes that it reads and does not keep."""
+
+    def __init__(self, program: Any, file: bytes):
+        self._program, self._file = program, file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+
 def load_stock(file: bytes | Path, data: Path | None = None) -> Any:
     """A program in stock ExecuTorch, with `forward`, `run_method` and `method_meta`, of a file's bytes or path.
 
@@ -23,7 +33,8 @@ def load_stock(file: bytes | Path, data: Path | None = None) -> Any:
     it is private.
     """
     if isinstance(file, bytes):
-        return portable_lib._load_for_executorch_from_buffer(file)  # pyright: ignore[reportPrivateUsage]
+        program = portable_lib._load_for_executorch_from_buffer(file)  # pyright: ignore[reportPrivateUsage]
+        return _KeepingItsFile(program, file)
     paths = [str(path) for path in (file, data) if path is not None]
     return portable_lib._load_for_executorch(*paths)  # pyright: ignore[reportPrivateUsage]
 
@@ -32,11 +43,7 @@ def both(file: bytes, *, threads: int | None = None) -> tuple[Run, Run]:
     """What runs `forward` of a file: xir's runtime, then stock's."""
     method, stock = Runtime.get().load_program(file, threads=threads).load_method(), load_stock(file)
 
-    def run_stock(inputs: Sequence[Any]) -> list[Any]:
-        assert file, "which stock reads, and does not keep"
-        return stock.forward(list(inputs))
-
-    return lambda inputs: method.execute(list(inputs)), run_stock
+    return lambda inputs: method.execute(list(inputs)), lambda inputs: stock.forward(list(inputs))
 
 
 def agree(

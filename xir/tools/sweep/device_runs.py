@@ -112,6 +112,8 @@ class _Programs:
 
     def load(self, path: Path) -> Loaded | None:
         """A file with the inputs; None if there is none. RefusedError if the device does not load it."""
+        from xir.runtime.agreement import plain_array
+
         if not path.exists():
             return None
         content = hashlib.sha256(path.read_bytes()).digest()
@@ -129,7 +131,7 @@ class _Programs:
 
         self._session.run(program)
         pairs = [
-            (number_array(_tensor(*self._session.output(program, index))), number_array(want))
+            (_numbers(*self._session.output(program, index)), number_array(want))
             for index, want in enumerate(reference.outputs)
             if hasattr(want, "dtype")
         ]
@@ -144,18 +146,9 @@ class _Programs:
         return {content: statistics.median(times) for content, times in taken.items()}
 
 
-def plain_array(value: Any) -> np.ndarray:
-    """A tensor as NumPy has it; bfloat16, which it has not, as the integers of its bits."""
-    import torch
-
-    tensor = torch.as_tensor(value).detach().contiguous()
-    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-
-
-def _tensor(dtype: str, shape: Sequence[int], data: bytes) -> Any:
-    """What a device computed."""
-    import torch
-
-    kind = getattr(torch, dtype)
-    flat = torch.frombuffer(bytearray(data), dtype=kind) if data else torch.empty(0, dtype=kind)
-    return flat.reshape(tuple(shape))
+def _numbers(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
+    """What a device computed, in fp64; NumPy has no bfloat16, the upper half of an fp32."""
+    if dtype == "bfloat16":
+        halves = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
+        return halves.view(np.float32).astype(np.float64).reshape(shape)
+    return np.frombuffer(data, np.dtype(dtype)).astype(np.float64).reshape(shape)

@@ -93,17 +93,12 @@ def _done(job: Job) -> list[Result]:
 
 def _reference(exact: ExportedProgram, least: float) -> ExpectedOutputs:
     """What the model computes in PyTorch. UsageError if there is nothing to compute it on."""
-    import torch
-    from torch.utils._pytree import tree_leaves
-
-    from xir.runtime.agreement import example_values
+    from xir.runtime.agreement import example_outputs, example_values
 
     values = example_values(exact)
-    if values is None or exact.example_inputs is None:
+    if values is None:
         raise UsageError("the program was saved without example inputs: export it again")
-    args, kwargs = exact.example_inputs
-    with torch.no_grad():
-        return ExpectedOutputs(values, tree_leaves(exact.module()(*args, **kwargs)), least)
+    return ExpectedOutputs(values, example_outputs(exact), least)
 
 
 def _compiled(task: Task, options: Sequence[argparse.Namespace], exact: ExportedProgram, run: Run) -> Generator[Result]:
