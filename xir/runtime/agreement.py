@@ -104,7 +104,9 @@ def compared(actual: list[np.ndarray], expected: list[np.ndarray]) -> Agreement:
 
 
 def _compared(got: np.ndarray, want: np.ndarray) -> tuple[float, float]:
-    """The largest difference and the ratio in dB of one output."""
+    """The largest difference and the ratio in dB of one output; one of another shape is wrong throughout."""
+    if got.shape != want.shape:
+        return math.nan, -math.inf
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0.0, got - want)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
-from xir.plugin_loading import PluginError, load_installed_plugins
 from xir.progress import counted
 from xir.tools.command_line import ArgumentParser, UsageError
 from xir.tools.sweep.plan import SweepPlan, Task, read_plan
@@ -54,9 +53,8 @@ def argument_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run with the arguments (default: the process's). Returns the exit code."""
     try:
-        load_installed_plugins()
         return _sweep(argument_parser().parse_args(argv))
-    except (UsageError, PluginError, OSError) as error:
+    except (UsageError, OSError) as error:
         print(f"xir-sweep: error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -64,6 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except SystemExit as error:
         return int(error.code or 0)
+    except Exception as error:
+        from xir.ir.internal_errors import report_bug
+
+        return report_bug(error, "xir-sweep", sys.stderr)
 
 
 def _sweep(options: argparse.Namespace) -> int:

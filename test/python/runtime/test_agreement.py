@@ -37,6 +37,13 @@ def test_what_is_not_finite_in_one_alone(wrong: float) -> None:
     assert not compared([np.array([1.0, wrong])], [np.array([1.0, 2.0])]).difference < math.inf
 
 
+def test_another_shape_is_wrong() -> None:
+    """Also one that NumPy would broadcast to the same numbers."""
+    found = compared([np.ones((1, 4))], [np.ones((3, 4))])
+    assert math.isnan(found.difference)
+    assert found.sqnr == -math.inf
+
+
 def test_empty_and_zero_outputs() -> None:
     assert compared([np.zeros(0), np.zeros(3)], [np.zeros(0), np.zeros(3)]).difference == 0
     assert compared([np.ones(3)], [np.zeros(3)]).sqnr == -math.inf

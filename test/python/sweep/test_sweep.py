@@ -135,6 +135,15 @@ def test_what_is_worse_than_in_the_last_sweep(
     assert Run(tmp_path / "out").before().keys() == Run(tmp_path / "out").results().keys()
 
 
+def test_plugins_of_a_plan_take_part(
+    sweep: Callable[..., int], here: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "added.py").write_text("raise RuntimeError('it was imported')\n")
+    (tmp_path / "plan.toml").write_text('models = ["nets.py:net"]\noptions = ["--load-plugin=added.py"]\n')
+    assert sweep() == 1
+    assert "cannot load the plugin 'added.py': RuntimeError: it was imported" in capsys.readouterr().out
+
+
 GOOD = Result("k", "net", "int8", "any", "pi", None, 1.0, 1000, 1, 0, 40.0, 2.0, 1.0)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xir.plugin_loading import load_installed_plugins, load_named_plugins
 from xir.tools.aot.arguments import parse_arguments, partitioners_of
 from xir.tools.aot.precision import LEAST_SQNR, precision_of
 from xir.tools.aot.quantization import quantize_program
@@ -74,7 +75,8 @@ def _text(error: Exception) -> str:
 def _done(job: Job) -> list[Result]:
     """Compile for each processor, then run on each device. Any error of the model's, or of quantising it."""
     task, run = job.task, Run(job.output)
-    options = [parse_arguments(task.arguments_for(cpu)) for cpu in task.cpus]
+    load_installed_plugins()
+    options = [parse_arguments(load_named_plugins(task.arguments_for(cpu))) for cpu in task.cpus]
     _, exact = load(options[0])
     reference = _reference(exact, LEAST_SQNR[precision_of(options[0], exact)])
     compiled = [*_compiled(task, options, exact, run)]
