@@ -5,15 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 Work = Callable[[T, Callable[[Any], None]], None]
 """Does a task, and tells what becomes of it as it goes. It and its tasks have to be picklable."""
 
@@ -33,6 +33,8 @@ class Ended(Generic[T]):
     task: T
     reason: str | None
     """Why its process did not come to an end by itself, as "the process was killed by SIGSEGV"; None if it did."""
+    is_late: bool
+    """Whether that is because it took too long."""
     attempts: int
 
 
@@ -41,19 +43,18 @@ class _Job(Generic[T]):
     """A task in its process."""
 
     task: T
-    attempts: int
     process: BaseProcess
     pipe: Connection
     since: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def start(cls, task: T, attempts: int, work: Work[T], context: ForkServerContext) -> _Job[T]:
+    def start(cls, task: T, work: Work[T], context: ForkServerContext) -> _Job[T]:
         """Begin with a task."""
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(work, task, theirs), daemon=True)
         process.start()
         theirs.close()
-        return cls(task, attempts, process, ours)
+        return cls(task, process, ours)
 
     def receive(self) -> Told[T] | None:
         """What was told; None at the end of the process."""
@@ -73,53 +74,53 @@ class _Job(Generic[T]):
             return f"the process was killed by {signal.Signals(-code).name}"
         return f"the process ended with exit code {code}" if code else None
 
-    def kill(self) -> None:
-        """End the process at once."""
+    def kill(self, reason: str = "") -> str:
+        """End the process at once, for this reason."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
+        return reason
 
 
 def run(
-    tasks: Iterable[T],
+    waiting: deque[T],
     work: Work[T],
     jobs: int,
     *,
-    timeout: float,
+    seconds: Callable[[T], float],
     attempts: int = 1,
     preload: Sequence[str] = (),
 ) -> Generator[Told[T] | Ended[T]]:
     """Work on tasks in `jobs` processes at once, in their order, and yield what is told of them as it comes.
 
-    A process that goes down, or tells nothing for `timeout` seconds, costs its task one of its `attempts`. Processes
-    begin as copies of one that has imported the modules `preload`. Those that run are ended where the generator is.
+    Tasks are hashable. Whoever takes what is yielded may add further ones to those that wait. A process that goes down,
+    or tells nothing for the task's `seconds`, costs the task one of its `attempts`. Processes begin as copies of one
+    that has imported the modules `preload`. Those that run are ended where the generator is.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*preload])
-    waiting = deque((task, 1) for task in tasks)
+    tried = Counter[T]()
     running = list[_Job[T]]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                running.append(_Job.start(*waiting.popleft(), work, context))
+                running.append(_Job.start(waiting.popleft(), work, context))
             ready = wait([job.pipe for job in running], timeout=1.0)
             for job in list(running):
                 told = job.receive() if job.pipe in ready else None
                 if told is not None:
                     yield told
                     continue
-                if job.pipe in ready:
-                    reason = job.end()
-                elif time.monotonic() - job.since > timeout:
-                    job.kill()
-                    reason = f"it took longer than {timeout:g} s"
-                else:
+                is_late = job.pipe not in ready
+                if is_late and time.monotonic() - job.since <= seconds(job.task):
                     continue
                 running.remove(job)
-                if reason is not None and job.attempts < attempts:
-                    waiting.append((job.task, job.attempts + 1))
+                reason = job.kill(f"it took longer than {seconds(job.task):g} s") if is_late else job.end()
+                tried[job.task] += 1
+                if reason is not None and tried[job.task] < attempts:
+                    waiting.append(job.task)
                 else:
-                    yield Ended(job.task, reason, job.attempts)
+                    yield Ended(job.task, reason, is_late, tried[job.task])
     finally:
         for job in running:
             job.kill()

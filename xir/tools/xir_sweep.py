@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
@@ -112,7 +113,8 @@ class _Left:
         timeout = self._options.timeout
         if self._options.scheduler is None:
             preload = ["torch", "xir.tools.sweep.task"]
-            return run(self._jobs, do, self._options.jobs, timeout=timeout, attempts=ATTEMPTS, preload=preload)
+            waiting = deque(self._jobs)
+            return run(waiting, do, self._options.jobs, seconds=lambda _: timeout, attempts=ATTEMPTS, preload=preload)
         from xir.tools.sweep.dask_workers import run_on_dask
 
         return run_on_dask(self._jobs, self._options.scheduler, timeout=timeout, attempts=ATTEMPTS)

@@ -6,18 +6,15 @@ Each operator's outcomes are lines of a JSON file, written as they come, so that
 from __future__ import annotations
 
 import json
-import multiprocessing
-import time
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TextIO
 
 from op_database.outcome import Kind, Outcome, outcomes_of
 from op_database.samples import dtype_of, samples
+from xir.workers import Told
+from xir.workers import run as run_tasks
 
 TIMEOUT = 180.0
 """Seconds that one sample may take."""
@@ -109,69 +106,28 @@ def line_of(index: int, outcome: Outcome) -> dict[str, object]:
     return {"index": index, "kind": outcome.kind, "detail": outcome.detail, "runs": outcome.runs}
 
 
-def work(operator: Operator, choice: Choice, done: set[int], together: int, pipe: Connection) -> None:
-    """Run the chosen samples of an operator but those that are done, and send what becomes of them."""
-    made = samples(operator.name, operator.dtype, choice.first)
-    pipe.send({"made": len(made), "first": choice.first})
-    left = [made[index] for index in choice.of(len(made)) if index not in done]
-    for start in range(0, len(left), together):
-        now = left[start : start + together]
-        pipe.send({"begin": now[0].index})
-        for sample, outcome in zip(now, outcomes_of(now, dtype_of(operator.dtype)), strict=True):
-            pipe.send(line_of(sample.index, outcome))
-
-
-@dataclass
-class Job:
-    """An operator in its process."""
+@dataclass(frozen=True)
+class Part:
+    """The samples of an operator that have no outcome yet, so many of them compiled as one program."""
 
     operator: Operator
-    together: int
-    process: BaseProcess
-    pipe: Connection
-    file: TextIO
-    current: int | None = None
-    since: float = field(default_factory=time.monotonic)
+    choice: Choice
+    folder: Path
+    together: int = TOGETHER
 
-    @classmethod
-    def start(cls, operator: Operator, choice: Choice, together: int, folder: Path, context: ForkServerContext) -> Job:
-        """Go on with an operator."""
-        path = operator.path(folder)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ours, theirs = context.Pipe(duplex=False)
-        arguments = (operator, choice, set(read(path).outcomes), together, theirs)
-        process = context.Process(target=work, args=arguments, daemon=True)
-        process.start()
-        theirs.close()
-        return cls(operator, together, process, ours, path.open("a", encoding="utf-8"))
 
-    def receive(self) -> bool:
-        """Write down one message; False at the end of the process."""
-        try:
-            message = self.pipe.recv()
-        except (EOFError, OSError):
-            return False
-        self.since = time.monotonic()
-        if "begin" in message:
-            self.current = message["begin"]
-            return True
-        self.current = None
-        self.put(message)
-        return True
-
-    def put(self, message: dict[str, object]) -> None:
-        """One line of the file."""
-        self.file.write(f"{json.dumps(message)}\n")
-        self.file.flush()
-
-    def end(self, kind: Kind, detail: str) -> None:
-        """The process has ended or must; the sample that it was at, if it was one, gets this outcome."""
-        self.process.kill()
-        self.process.join()
-        if self.current is not None and self.together == 1:
-            self.put(line_of(self.current, Outcome(kind, detail)))
-        self.file.close()
-        self.pipe.close()
+def work(part: Part, tell: Callable[[dict[str, object]], None]) -> None:
+    """Run the chosen samples of an operator but those that are done, and tell what becomes of them."""
+    operator, choice = part.operator, part.choice
+    done = set(read(operator.path(part.folder)).outcomes)
+    made = samples(operator.name, operator.dtype, choice.first)
+    tell({"made": len(made), "first": choice.first})
+    left = [made[index] for index in choice.of(len(made)) if index not in done]
+    for start in range(0, len(left), part.together):
+        now = left[start : start + part.together]
+        tell({"begin": now[0].index})
+        for sample, outcome in zip(now, outcomes_of(now, dtype_of(operator.dtype)), strict=True):
+            tell(line_of(sample.index, outcome))
 
 
 def run(
@@ -181,32 +137,39 @@ def run(
 
     Samples are run together, and one by one where that ends the process.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["op_database.warm"])
-    pending = [(operator, TOGETHER) for operator in reversed(operators)]
-    running = list[Job]()
-    while pending or running:
-        while pending and len(running) < jobs:
-            operator, together = pending.pop()
-            chosen = choice or Choice.usual(operator.dtype)
-            if read(operator.path(folder)).complete(chosen):
-                yield operator
+    parts = [Part(operator, choice or Choice.usual(operator.dtype), folder) for operator in operators]
+    yield from (part.operator for part in parts if is_complete(part))
+    waiting = deque(part for part in parts if not is_complete(part))
+    at = dict[Operator, int]()
+    """The sample that an operator's process has begun with."""
+    for event in run_tasks(waiting, work, jobs, seconds=lambda _: timeout, preload=["op_database.warm"]):
+        part = event.task
+        if isinstance(event, Told):
+            if "begin" in event.what:
+                at[part.operator] = event.what["begin"]
             else:
-                running.append(Job.start(operator, chosen, together, folder, context))
-        ready = wait([job.pipe for job in running], timeout=1.0)
-        for job in list(running):
-            alive = job.pipe not in ready or job.receive()
-            if alive and time.monotonic() - job.since <= timeout:
-                continue
-            if alive:
-                job.end(Kind.TIMEOUT, f"more than {timeout:.0f} s")
-            else:
-                job.process.join()
-                job.end(Kind.CRASH, f"exit code {job.process.exitcode}")
-            running.remove(job)
-            if read(job.operator.path(folder)).complete(choice or Choice.usual(job.operator.dtype)):
-                yield job.operator
-            elif job.current is None:
-                raise RuntimeError(f"the samples of {job.operator.name} in {job.operator.dtype} cannot be made")
-            else:
-                pending.append((job.operator, 1))
+                at.pop(part.operator, None)
+                append(part, event.what)
+            continue
+        begun = at.pop(part.operator, None)
+        if begun is not None and part.together == 1:
+            append(part, line_of(begun, Outcome(Kind.TIMEOUT if event.is_late else Kind.CRASH, event.reason or "")))
+        if is_complete(part):
+            yield part.operator
+        elif begun is None:
+            raise RuntimeError(f"the samples of {part.operator.name} in {part.operator.dtype} cannot be made")
+        else:
+            waiting.append(replace(part, together=1))
+
+
+def is_complete(part: Part) -> bool:
+    """Whether each of the chosen samples has its outcome."""
+    return read(part.operator.path(part.folder)).complete(part.choice)
+
+
+def append(part: Part, line: dict[str, object]) -> None:
+    """One line more in an operator's file."""
+    path = part.operator.path(part.folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(line)}\n")

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import gc
 import json
-import multiprocessing
 import random
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from random_programs.compiled import Finding, alone, findings
 from random_programs.drawing import drawn
 from random_programs.reduce import reduced, reproducer, signature
+from xir.workers import Ended
+from xir.workers import run as run_tasks
 
 TOGETHER = 12
 """So many programs are compiled as one."""
@@ -130,10 +128,10 @@ def told(finding: Finding) -> Told:
     return Told(signature(small), small.kind, seed, small.form, small.detail, reproducer(small))
 
 
-def work(part: Part, pipe: Connection) -> None:
+def work(part: Part, tell: Callable[[dict[str, Any]], None]) -> None:
     """A part in a process of its own, which ends before its garbage matters."""
     gc.disable()
-    pipe.send(asdict(ran(part)))
+    tell(asdict(ran(part)))
 
 
 def read(path: Path) -> dict[int, Result]:
@@ -154,42 +152,12 @@ def result_of(entry: dict[str, Any]) -> Result:
     return Result(**entry)
 
 
-@dataclass
-class Process:
-    """A part that runs."""
-
-    part: Part
-    pipe: Connection
-    process: BaseProcess
-    began: float
-
-    @classmethod
-    def of(cls, part: Part, context: BaseContext) -> Process:
-        """A part that begins to run."""
-        ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=work, args=(part, theirs), daemon=True)  # pyright: ignore[reportAttributeAccessIssue]
-        process.start()
-        theirs.close()
-        return cls(part, ours, process, time.monotonic())
-
-    def ended(self, *, late: bool) -> Result | Told:
-        """The result, or what the process's end tells."""
-        try:
-            if late:
-                raise EOFError
-            return result_of(self.pipe.recv())
-        except EOFError:
-            if late:
-                self.process.kill()
-            self.process.join()
-            seeds = self.part.seeds
-            kind = "no end" if late else "crash"
-            detail = f"more than {self.part.seconds():.0f} s" if late else f"exit code {self.process.exitcode}"
-            again = f"make random-programs SEED={self.part.first} COUNT={seeds.stop - self.part.first}"
-            return Told(f"{kind}: {detail}", kind, seeds.start, self.part.mode(), detail, again)
-        finally:
-            self.process.join()
-            self.pipe.close()
+def fallen(ended: Ended[Part]) -> Told:
+    """What the end of a part's process tells."""
+    seeds = ended.task.seeds
+    kind = "no end" if ended.is_late else "crash"
+    again = f"make random-programs SEED={ended.task.first} COUNT={seeds.stop - ended.task.first}"
+    return Told(f"{kind}: {ended.reason}", kind, seeds.start, ended.task.mode(), ended.reason or "", again)
 
 
 def run(path: Path, seed: int, count: int, jobs: int) -> Iterator[Result]:
@@ -201,34 +169,30 @@ def run(path: Path, seed: int, count: int, jobs: int) -> Iterator[Result]:
     done = read(path)
     chunks = range(seed, seed + count, CHUNK)
     yield from (done[first] for first in chunks if first in done)
-    waiting = [Part(first, range(first, min(first + CHUNK, seed + count))) for first in chunks if first not in done]
-    waiting.reverse()
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["random_programs.warm"])
-    running, results, fell = list[Process](), dict[int, Result](), dict[int, Told]()
+    parts = (Part(first, range(first, min(first + CHUNK, seed + count))) for first in chunks if first not in done)
+    waiting = deque(parts)
+    left = Counter(part.first for part in waiting)
+    """Of each chunk, the parts that have not ended."""
+    results, fell = dict[int, Result](), dict[int, Told]()
     with path.open("a", encoding="utf-8") as file:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                running.append(Process.of(waiting.pop(), context))
-            ready = wait([each.pipe for each in running], timeout=1.0)
-            for each in list(running):
-                late = each.pipe not in ready and time.monotonic() - each.began > each.part.seconds()
-                if each.pipe not in ready and not late:
-                    continue
-                running.remove(each)
-                first, ended = each.part.first, each.ended(late=late)
-                total = results.setdefault(first, Result(first, 0, 0.0))
-                if isinstance(ended, Result):
-                    total.add(ended)
-                elif len(each.part.seeds) > 1:
-                    waiting += each.part.halves()[::-1]
-                    fell[first] = ended
-                else:
-                    total.add(Result(first, 1, each.part.seconds(), {ended.kind: 1}, [ended]))
-                    fell.pop(first, None)
-                if all(other.first != first for other in (*waiting, *(one.part for one in running))):
-                    if first in fell:  # it takes several seeds
-                        total.add(Result(first, 0, 0.0, {fell[first].kind: 1}, [fell[first]]))
-                    file.write(f"{json.dumps(asdict(total))}\n")
-                    file.flush()
-                    yield results.pop(first)
+        for event in run_tasks(waiting, work, jobs, seconds=Part.seconds, preload=["random_programs.warm"]):
+            part, first = event.task, event.task.first
+            total = results.setdefault(first, Result(first, 0, 0.0))
+            if not isinstance(event, Ended):
+                total.add(result_of(event.what))
+                continue
+            left[first] -= 1
+            if event.reason is not None and len(part.seeds) > 1:
+                waiting.extendleft(part.halves()[::-1])
+                left[first] += 2
+                fell[first] = fallen(event)
+            elif event.reason is not None:
+                told = fallen(event)
+                total.add(Result(first, 1, part.seconds(), {told.kind: 1}, [told]))
+                fell.pop(first, None)
+            if not left[first]:
+                if first in fell:  # it takes several seeds
+                    total.add(Result(first, 0, 0.0, {fell[first].kind: 1}, [fell[first]]))
+                file.write(f"{json.dumps(asdict(total))}\n")
+                file.flush()
+                yield results.pop(first)

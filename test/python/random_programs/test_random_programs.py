@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -18,13 +16,15 @@ from torch.export import ExportedProgram
 
 from random_programs import campaign, compiled, quantized
 from random_programs.builder import FLOATS, INTEGERS
-from random_programs.campaign import CHUNK, COUNTED, OTHERS, TOGETHER, Part, Process, Result, read
+from random_programs.campaign import CHUNK, COUNTED, OTHERS, TOGETHER, Part, Result, read
 from random_programs.compiled import Finding, again, alone, findings
 from random_programs.drawing import drawn
 from random_programs.exact import references
 from random_programs.histogram import NUMBERS, PARTS, histogram
 from random_programs.program import Input, Kind, Line, Program, merged
 from random_programs.reduce import reduced, reproducer, signature
+from xir.workers import Ended
+from xir.workers import Told as TaskTold
 
 SEEDS = 7_100
 
@@ -208,21 +208,19 @@ def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.M
     assert campaign.ran(Part(48, range(48, 60))).programs > 6
 
 
-class Ending:
+def ending(fatal: Callable[[range], bool]) -> Callable[..., Iterator[TaskTold[Part] | Ended[Part]]]:
     """In place of processes: those of some seeds go down."""
 
-    def __init__(self, fatal: Callable[[range], bool]):
-        self.fatal = fatal
+    def run(waiting: deque[Part], *_: object, **__: object) -> Iterator[TaskTold[Part] | Ended[Part]]:
+        while waiting:
+            part = waiting.popleft()
+            if fatal(part.seeds):
+                yield Ended(part, "the process was killed by SIGSEGV", is_late=False, attempts=1)
+            else:
+                yield TaskTold(part, asdict(Result(part.first, len(part.seeds), 1.0)))
+                yield Ended(part, None, is_late=False, attempts=1)
 
-    def of(self, part: Part, _: object) -> Process:
-        """A part that has ended already."""
-        ours, theirs = multiprocessing.Pipe(duplex=False)
-        if not self.fatal(part.seeds):
-            theirs.send(asdict(Result(part.first, len(part.seeds), 1.0)))
-        theirs.close()
-        process = multiprocessing.get_context("fork").Process(target=os._exit, args=(0,))
-        process.start()
-        return Process(part, ours, process, time.monotonic())
+    return run
 
 
 @pytest.mark.parametrize(
@@ -240,7 +238,7 @@ def test_a_crash_loses_one_seed(
     programs: int,
     seeds: list[int],
 ) -> None:
-    monkeypatch.setattr(Process, "of", Ending(fatal).of)
+    monkeypatch.setattr(campaign, "run_tasks", ending(fatal))
     path = tmp_path / "results.jsonl"
     results = list(campaign.run(path, 0, 2 * CHUNK, 2))
     assert sum(each.programs for each in results) == programs

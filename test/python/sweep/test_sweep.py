@@ -73,7 +73,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             told: list[Any] = []
             work(job, told.append)
             yield Told(job, told[0])
-            yield Ended(job, None, 1)
+            yield Ended(job, None, is_late=False, attempts=1)
 
     monkeypatch.setattr("xir.tools.xir_sweep.run", run)
     return done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -21,16 +22,28 @@ ENDS = {
 
 def test_each_task_ends_and_none_costs_another(tmp_path: Path) -> None:
     tasks = [Counting(name, 2, then, bad, tmp_path) for name, (then, bad, *_) in ENDS.items()]
-    events = [*run(tasks, work, 2, timeout=3, attempts=2, preload=["sweep.tasks"])]
+    events = [*run(deque(tasks), work, 2, seconds=lambda _: 3, attempts=2, preload=["sweep.tasks"])]
     ended = {event.task.name: (event.reason, event.attempts) for event in events if isinstance(event, Ended)}
     assert ended == {name: tuple(expected) for name, (_, _, *expected) in ENDS.items()}
+    assert [event.task.name for event in events if isinstance(event, Ended) and event.is_late] == ["hangs"]
     for name, (_, attempts) in ended.items():
         told = [event.what for event in events if isinstance(event, Told) and event.task.name == name]
         assert told == [0, 1] * attempts
 
 
+def test_tasks_are_added_meanwhile(tmp_path: Path) -> None:
+    waiting = deque([Counting("first", 1, folder=tmp_path)])
+    done: list[str] = []
+    for event in run(waiting, work, 1, seconds=lambda _: 60):
+        if isinstance(event, Ended):
+            done.append(event.task.name)
+            if event.task.name == "first":
+                waiting.append(Counting("second", 1, folder=tmp_path))
+    assert done == ["first", "second"]
+
+
 def test_who_stops_waiting_ends_the_processes(tmp_path: Path) -> None:
-    events = run([Counting("long", 1, "hang", 9, tmp_path)], work, 1, timeout=600)
+    events = run(deque([Counting("long", 1, "hang", 9, tmp_path)]), work, 1, seconds=lambda _: 600)
     assert isinstance(next(events), Told)
     events.close()
     with pytest.raises(StopIteration):

@@ -41,12 +41,12 @@ def run_on_dask(
             job = futures[future]
             error = future.exception()
             if error is not None:
-                yield Ended(job, f"dask: {error}", attempts)
+                yield Ended(job, f"dask: {error}", is_late=False, attempts=attempts)
                 continue
             results, reason = future.result()
             if results is not None:
                 yield Told(job, results)
-            yield Ended(job, reason, attempts)
+            yield Ended(job, reason, is_late=False, attempts=attempts)
 
 
 def _devices(job: Job) -> dict[str, float]:
