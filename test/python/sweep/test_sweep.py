@@ -170,7 +170,10 @@ def test_what_counts_as_worse(change: dict[str, Any], said: list[str]) -> None:
     assert Result.of_line(now.line()) == now
 
 
-def test_a_scheduler_that_does_not_answer(sweep: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scheduler_that_does_not_answer(
+    sweep: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xir.tools.sweep.dask_workers.PATIENCE", 0.5)
     assert sweep("--scheduler", "tcp://127.0.0.1:9") == 1
     assert capsys.readouterr().err.startswith("xir-sweep: error: --scheduler")
 
