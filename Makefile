@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 MODEL ?= mv2
 COUNT ?= 1000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# The C++ files of a folder are compiled together; OFF is slower for all of them, and faster for one that changed.
+UNITY ?= ON
 
 # Stamps live inside the environment: without it there is nothing that they could still be true of.
 TOOLS := $(VENV)/.tools
@@ -118,7 +120,7 @@ $(INSTALLED): requirements.txt requirements-no-deps.txt scripts/setup.sh | $(TOO
 $(BUILT): $(NATIVE_SOURCES) | $(TOOLS)
 	@echo 'Installing xir in $(VENV); compiling its C++ takes a minute the first time'
 	$(BIN)/pip install --quiet --no-compile --no-build-isolation --no-deps --config-settings=cmake.define.XIR_WERROR=ON \
-	    --config-settings=cmake.define.XIR_PRECOMPILE=ON --editable .
+	    --config-settings=cmake.define.XIR_UNITY=$(UNITY) --editable .
 	touch $@
 
 ##@ Test

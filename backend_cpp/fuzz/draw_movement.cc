@@ -8,8 +8,6 @@ namespace {
 
 using Entry = DrawnGraph::Entry;
 
-constexpr uint32_t kKeepDims = 0x40;
-
 }  // namespace
 
 void AddReduce(DrawnGraph* g, XNodeUnion kind) {

@@ -6,6 +6,9 @@
 
 namespace xir::fuzz {
 
+// XNN_FLAG_KEEP_DIMS of a node.
+inline constexpr uint32_t kKeepDims = 0x40;
+
 // draw_elementwise.cc
 void AddUnary(DrawnGraph* g, XNodeUnion kind);
 void AddWithSlope(DrawnGraph* g, XNodeUnion kind);

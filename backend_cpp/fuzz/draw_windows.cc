@@ -9,7 +9,6 @@ namespace {
 using Entry = DrawnGraph::Entry;
 
 constexpr uint32_t kAlignCorners = 8;
-constexpr uint32_t kKeepDims = 0x40;
 
 }  // namespace
 

@@ -35,7 +35,7 @@ constexpr uint64_t kMostRuns = 1'000'000;
 constexpr size_t kMostTimes = 1000;
 
 // A file that is coming in, or has come.
-struct File {
+struct ServedFile {
   std::vector<uint8_t> bytes;
   uint64_t size = 0;
 
@@ -43,7 +43,7 @@ struct File {
 };
 
 struct Loaded {
-  std::vector<std::shared_ptr<const File>> files;  // outlive what uses their bytes
+  std::vector<std::shared_ptr<const ServedFile>> files;  // outlive what uses their bytes
   std::shared_ptr<const Program> program;
   std::unique_ptr<Method> method;
   std::vector<Given> inputs;
@@ -132,9 +132,9 @@ class Server {
     XIR_ASSIGN_OR_RETURN(const uint64_t at, request.Count("at", 0));
     XIR_ASSIGN_OR_RETURN(const std::string_view text, request.Text("data"));
     XIR_ASSIGN_OR_RETURN(const std::vector<uint8_t> data, DecodeBase64(text));
-    std::shared_ptr<File>& file = files_[std::string(name)];
+    std::shared_ptr<ServedFile>& file = files_[std::string(name)];
     if (at == 0) {
-      file = std::make_shared<File>();
+      file = std::make_shared<ServedFile>();
       file->size = size;
       try {
         file->bytes.reserve(size);
@@ -321,10 +321,10 @@ class Server {
     return Fail(Code::kNotFound, "there is no file '", name, "'");
   }
 
-  Result<std::shared_ptr<const File>> Find(std::string_view name) const {
+  Result<std::shared_ptr<const ServedFile>> Find(std::string_view name) const {
     const auto found = files_.find(std::string(name));
     if (found == files_.end()) return NoFile(name);
-    const std::shared_ptr<const File> file = found->second;
+    const std::shared_ptr<const ServedFile> file = found->second;
     if (file->is_complete()) return file;
     return Fail(Code::kInvalidArgument, "of '", name, "' only ", file->bytes.size(), " of ",
                 file->size, " bytes have come");
@@ -353,7 +353,7 @@ class Server {
   const Arguments& arguments_;
   std::vector<std::string> xnnpack_paths_;
   std::shared_ptr<const KernelRegistry> kernels_;
-  std::map<std::string, std::shared_ptr<File>> files_;
+  std::map<std::string, std::shared_ptr<ServedFile>> files_;
   std::map<uint64_t, Loaded> programs_;
   uint64_t last_program_ = 0;
   uint64_t id_ = 0;

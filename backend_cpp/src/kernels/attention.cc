@@ -159,8 +159,8 @@ Status Score(const Attention& call, int64_t batch, int64_t head, const float* qu
 }
 
 // Sums of values by their weights, `keys` for each of `count` rows.
-Status Sum(const Attention& call, int64_t batch, int64_t head, const float* weights, int64_t count,
-           int64_t keys, float* results) {
+Status SumValues(const Attention& call, int64_t batch, int64_t head, const float* weights,
+                 int64_t count, int64_t keys, float* results) {
   const int64_t features = call.value.features();
   const AttentionLoops& loops = BestAttentionLoops();
   std::fill_n(results, count * features, 0.0f);
@@ -212,7 +212,7 @@ Status AttendGroup(const Attention& call, int64_t batch, int64_t head, int64_t b
     BestAttentionLoops().softmax(line, call.Seen(number), keys);
     Scale(call.value_scales, batch, head, keys, line);
   }
-  XIR_RETURN_IF_ERROR(Sum(call, batch, head, scores.data(), count, keys, results.data()));
+  XIR_RETURN_IF_ERROR(SumValues(call, batch, head, scores.data(), count, keys, results.data()));
   const auto store = StorerOf(call.out.tensor->dtype, Compute::kFloat);
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* to = call.out.At(batch, begin + row / group, head * group + row % group);
@@ -357,7 +357,7 @@ Status AttendPrefix(KernelContext& context, const Tensor& query, const Tensor& k
   return Attend(context, call);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kAttentionRows[] = {
     MakeKernel<CustomSdpa>("llama::custom_sdpa.out"),
     MakeKernel<UpdateCache>("llama::update_cache.out"),
     MakeKernel<AttendPrefix>("xir::attend_prefix.out"),
@@ -365,6 +365,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable AttentionKernels() { return TableOf<kRows>(); }
+KernelTable AttentionKernels() { return TableOf<kAttentionRows>(); }
 
 }  // namespace xir::kernels

@@ -42,14 +42,14 @@ template <size_t kBytes>
 
 // Half of a vector is added to the other half until one element is left.
 template <size_t kBytes>
-[[gnu::always_inline]] inline float Sum(const typename Lanes<kBytes>::Type& v) {
+[[gnu::always_inline]] inline float SumOfLanes(const typename Lanes<kBytes>::Type& v) {
   if constexpr (kBytes == 16) {
     return (v[0] + v[1]) + (v[2] + v[3]);
   } else {
     typename Lanes<kBytes / 2>::Type low, high;
     std::memcpy(&low, &v, sizeof(low));
     std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
-    return Sum<kBytes / 2>(low + high);
+    return SumOfLanes<kBytes / 2>(low + high);
   }
 }
 
@@ -70,7 +70,7 @@ template <size_t kBytes, int R, typename T>
     }
   }
   for (int r = 0; r < R; ++r) {
-    float sum = Sum<kBytes>(sums[r]);
+    float sum = SumOfLanes<kBytes>(sums[r]);
     for (int64_t rest = f; rest < features; ++rest) sum += queries[r * features + rest] * key[rest];
     scores[r * keys] = sum;
   }
@@ -222,7 +222,7 @@ template <size_t kBytes>
     sums += weights;
   }
   for (; j < seen; ++j) sum += scores[j] = std::exp(scores[j] - largest);
-  const float factor = 1.0f / (sum + Sum<kBytes>(sums));
+  const float factor = 1.0f / (sum + SumOfLanes<kBytes>(sums));
   for (j = 0; j < seen; ++j) scores[j] *= factor;
   std::fill(scores + seen, scores + keys, 0.0f);
 }
@@ -306,20 +306,20 @@ constexpr AttentionLoops k128{Portable<16>::Dot<float>,   Portable<16>::Softmax,
 XIR_ATTENTION_LOOPS(Avx2, 32, "avx2,fma");
 XIR_ATTENTION_LOOPS(Avx512, 64, "avx512f");
 
-const AttentionLoops& Choose() {
+const AttentionLoops& ChooseLoops() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f")) return kAvx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2;
   return k128;
 }
 #else
-const AttentionLoops& Choose() { return k128; }
+const AttentionLoops& ChooseLoops() { return k128; }
 #endif
 
 }  // namespace
 
 const AttentionLoops& BestAttentionLoops() {
-  static const AttentionLoops& best = Choose();
+  static const AttentionLoops& best = ChooseLoops();
   return best;
 }
 

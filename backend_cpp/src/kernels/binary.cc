@@ -10,7 +10,7 @@ namespace xir::kernels {
 namespace {
 
 template <typename T>
-struct AddScaled {
+struct AddWithAlpha {
   T alpha;
   T operator()(T a, T b) const { return Plus(a, Times(alpha, b)); }
 };
@@ -237,7 +237,7 @@ Status AddAlpha(const Tensor& a, const B& b, const Scalar& alpha, Tensor& out) {
     return MapBinary(a, b, common, out, [](auto) { return Add(); });
   }
   return MapBinary(a, b, common, out, [&](auto zero) {
-    return AddScaled<decltype(zero)>{alpha.to<decltype(zero)>()};
+    return AddWithAlpha<decltype(zero)>{alpha.to<decltype(zero)>()};
   });
 }
 
@@ -364,7 +364,7 @@ Status ClampTensor(const Tensor& self, const Tensor* min, const Tensor* max, Ten
 using T = Tensor;
 using S = Scalar;
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kBinaryRows[] = {
     MakeKernel<AddAlpha<S>>("aten::add.Scalar_out"),
     MakeKernel<AddAlpha<T>>("aten::add.out"),
     MakeKernel<InFloats<Atan2, T, T>>("aten::atan2.out"),
@@ -420,6 +420,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable BinaryKernels() { return TableOf<kRows>(); }
+KernelTable BinaryKernels() { return TableOf<kBinaryRows>(); }
 
 }  // namespace xir::kernels

@@ -13,7 +13,7 @@ struct Same {
 };
 
 // Broadcasts to the result.
-Status Convert(const Tensor& from, Tensor& out) {
+Status CopyConverted(const Tensor& from, Tensor& out) {
   if (!IsNumeric(from.dtype) || !IsNumeric(out.dtype)) return Unsupported("elements of this dtype");
   if (out.dtype == DType::kBool) return Map<Bool>(Same(), {from}, out);
   // A float16 is a float, an int8 an int64, and so on, before they are what they become.
@@ -21,12 +21,12 @@ Status Convert(const Tensor& from, Tensor& out) {
                          [&](auto zero) { return Map<decltype(zero)>(Same(), {from}, out); });
 }
 
-Status ToCopy(const Tensor& self, Unused, Unused, Tensor& out) { return Convert(self, out); }
+Status ToCopy(const Tensor& self, Unused, Unused, Tensor& out) { return CopyConverted(self, out); }
 
 Status CopyTo(const Tensor& self, const Tensor& src, Tensor& out) {
   Shape shape = src.shape;
   if (!Broadcast(self.shape, &shape) || shape != self.shape) return Mismatch(src.shape, self.shape);
-  if (shape == src.shape) return Convert(src, out);
+  if (shape == src.shape) return CopyConverted(src, out);
   XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
   Operand from(src);
   if (!BroadcastStrides(src.shape, src.strides(), shape, &from.strides)) {
@@ -47,7 +47,7 @@ Status CopyInPlace(Tensor& self, const Tensor& src, Unused) {
   return CopyTo(shape, src, self);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kConversionRows[] = {
     MakeKernel<ToCopy>("aten::_to_copy.out"),
     MakeKernel<Copy>("aten::copy.out"),
     MakeKernel<CopyInPlace>("aten::copy_"),
@@ -57,6 +57,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ConversionKernels() { return TableOf<kRows>(); }
+KernelTable ConversionKernels() { return TableOf<kConversionRows>(); }
 
 }  // namespace xir::kernels

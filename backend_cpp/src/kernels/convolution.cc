@@ -4,14 +4,13 @@
 
 #include "kernels/families.h"
 #include "kernels/gemm.h"
+#include "kernels/limits.h"
 
 namespace xir::kernels {
 namespace {
 
-constexpr int64_t kLimit = INT32_MAX;
-
 // One spatial dimension.
-struct Axis {
+struct ConvolutionAxis {
   int64_t in = 0, out = 0, kernel = 0, stride = 1, padding = 0, dilation = 1;
   bool transposed = false;
 
@@ -45,7 +44,7 @@ struct Axis {
 };
 
 struct Geometry {
-  Axis rows, columns;
+  ConvolutionAxis rows, columns;
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 0;
 
   int64_t in_plane() const { return rows.in * columns.in; }
@@ -59,7 +58,7 @@ struct Geometry {
   bool depthwise() const { return group_in() == 1 && group_out() <= 4 && !rows.transposed; }
   // Whether a result's plane is as the operand's, element for element.
   bool pointwise() const {
-    const auto plain = [](const Axis& axis) {
+    const auto plain = [](const ConvolutionAxis& axis) {
       return axis.kernel == 1 && axis.stride == 1 && axis.padding == 0 && axis.out == axis.in;
     };
     return plain(rows) && plain(columns);
@@ -93,8 +92,8 @@ struct PatchColumns {
 
  private:
   // What lies under the results [first, first + count) of a plane.
-  void FillLine(const T* plane, const Axis::Range& ys, const Axis::Range& xs, int64_t first,
-                int64_t count, T* line) const {
+  void FillLine(const T* plane, const ConvolutionAxis::Range& ys, const ConvolutionAxis::Range& xs,
+                int64_t first, int64_t count, T* line) const {
     const int64_t row_length = g.columns.out;
     for (int64_t done = 0; done < count;) {
       const int64_t y = (first + done) / row_length, x = (first + done) % row_length;
@@ -104,8 +103,8 @@ struct PatchColumns {
     }
   }
 
-  void FillRow(const T* plane, const Axis::Range& ys, const Axis::Range& xs, int64_t y, int64_t x,
-               int64_t n, T* to) const {
+  void FillRow(const T* plane, const ConvolutionAxis::Range& ys, const ConvolutionAxis::Range& xs,
+               int64_t y, int64_t x, int64_t n, T* to) const {
     if (y < ys.first || y >= ys.last || (y - ys.first) % ys.step != 0) {
       std::fill_n(to, n, T{0});
       return;
@@ -145,7 +144,7 @@ void ConvolveDepthwise(const Geometry& g, const T* in, const T* weight, T* out) 
       const int64_t in_row = y * g.rows.stride + ky * g.rows.dilation - g.rows.padding;
       if (in_row < 0 || in_row >= g.rows.in) continue;
       for (int64_t kx = 0; kx < g.columns.kernel; ++kx) {
-        const Axis::Range xs = g.columns.range(kx);
+        const ConvolutionAxis::Range xs = g.columns.range(kx);
         if (xs.first >= xs.last) continue;
         add_scaled(to + xs.first, in + in_row * g.columns.in + xs.in_first, xs.in_step,
                    weight[ky * g.columns.kernel + kx], xs.last - xs.first);
@@ -257,17 +256,18 @@ Status Convolve(const KernelContext& context, const Geometry& g, const Tensor& i
   return result.Commit();
 }
 
-struct Parameters {
+struct ConvolutionParameters {
   Ints stride, padding, dilation, output_padding;
 };
 
-Result<Axis> MakeAxis(const Parameters& p, size_t i, bool transposed, int64_t in, int64_t kernel) {
+Result<ConvolutionAxis> MakeAxis(const ConvolutionParameters& p, size_t i, bool transposed,
+                                 int64_t in, int64_t kernel) {
   // A list of one counts for all dimensions.
   const auto at = [i](const Ints& list) { return list[list.size() == 1 ? 0 : i]; };
-  Axis axis{in, 0, kernel, at(p.stride), at(p.padding), at(p.dilation), transposed};
+  ConvolutionAxis axis{in, 0, kernel, at(p.stride), at(p.padding), at(p.dilation), transposed};
   const int64_t extra = at(p.output_padding);
   if (axis.stride < 1 || axis.dilation < 1 || axis.padding < 0 || kernel < 1 || extra < 0 ||
-      std::max({axis.stride, axis.dilation, axis.padding, kernel, extra}) > kLimit) {
+      std::max({axis.stride, axis.dilation, axis.padding, kernel, extra}) > kMaxSize) {
     return Invalid("kernel ", kernel, ", stride ", axis.stride, ", padding ", axis.padding,
                    ", dilation ", axis.dilation);
   }
@@ -277,7 +277,7 @@ Result<Axis> MakeAxis(const Parameters& p, size_t i, bool transposed, int64_t in
       return Invalid("an output padding of ", extra, " with stride ", axis.stride);
     }
     axis.out = in < 1 ? 0 : (in - 1) * axis.stride - 2 * axis.padding + reach + extra;
-    if (in < 1 || in > kLimit || axis.out < 1) return Invalid("the result would be empty");
+    if (in < 1 || in > kMaxSize || axis.out < 1) return Invalid("the result would be empty");
     return axis;
   }
   const int64_t room = in + 2 * axis.padding - reach;
@@ -288,7 +288,7 @@ Result<Axis> MakeAxis(const Parameters& p, size_t i, bool transposed, int64_t in
 
 // The geometry as far as a convolution's weight has it; none where the two do not fit.
 std::optional<Geometry> WeightGeometry(const Tensor& weight, bool transposed, int64_t groups) {
-  if ((weight.rank() != 3 && weight.rank() != 4) || groups < 1 || groups > kLimit) return {};
+  if ((weight.rank() != 3 && weight.rank() != 4) || groups < 1 || groups > kMaxSize) return {};
   const int64_t first = weight.shape[0], second = weight.shape[1];
   int64_t product;
   if (first % groups != 0 || __builtin_mul_overflow(second, groups, &product)) return {};
@@ -347,10 +347,10 @@ Status Convolution(KernelContext& context, const Tensor& input, const Tensor& we
   if (bias != nullptr && (bias->rank() != 1 || bias->shape[0] != g.out_channels)) {
     return Mismatch(bias->shape, weight.shape);
   }
-  const Parameters p{stride, padding, dilation, output_padding};
+  const ConvolutionParameters p{stride, padding, dilation, output_padding};
   Shape shape = MakeShape({g.batch, g.out_channels});
   // One dimension is the columns of a plane of one row.
-  g.rows = Axis{1, 1, 1, 1, 0, 1, transposed};
+  g.rows = ConvolutionAxis{1, 1, 1, 1, 0, 1, transposed};
   if (spatial == 2) {
     XIR_ASSIGN_OR_RETURN(g.rows, MakeAxis(p, 0, transposed, input.shape[2], weight.shape[2]));
     shape[shape.rank++] = g.rows.out;
@@ -365,11 +365,11 @@ Status Convolution(KernelContext& context, const Tensor& input, const Tensor& we
   });
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kConvolutionRows[] = {
     MakeKernel<Convolution, PrepareConvolution>("aten::convolution.out")};
 
 }  // namespace
 
-KernelTable ConvolutionKernels() { return TableOf<kRows>(); }
+KernelTable ConvolutionKernels() { return TableOf<kConvolutionRows>(); }
 
 }  // namespace xir::kernels

@@ -85,7 +85,7 @@ Status Arange(const Scalar& end, Tensor& out) {
   return ArangeStart(Scalar(int64_t{0}), end, Scalar(int64_t{1}), out);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kCreationRows[] = {
     MakeKernel<Arange>("aten::arange.out"),
     MakeKernel<ArangeStart>("aten::arange.start_out"),
     MakeKernel<Empty>("aten::empty.out"),
@@ -101,6 +101,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable CreationKernels() { return TableOf<kRows>(); }
+KernelTable CreationKernels() { return TableOf<kCreationRows>(); }
 
 }  // namespace xir::kernels

@@ -15,7 +15,7 @@ enum class Border : int64_t { kZeros, kClamped, kReflected };
 
 // One dimension of the image.
 template <typename T>
-struct Axis {
+struct GridAxis {
   int64_t size;
   Border border;
   bool align_corners;
@@ -66,7 +66,7 @@ std::array<T, 4> CubicWeights(T t) {
 
 template <typename T>
 struct Sampler {
-  Axis<T> rows, columns;
+  GridAxis<T> rows, columns;
   Interpolation interpolation;
 
   // The image at a point; 0 for elements beyond the border.
@@ -153,10 +153,11 @@ Status GridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolat
   });
 }
 
-constexpr TypedKernel kRows[] = {MakeKernel<GridSampler2d>("aten::grid_sampler_2d.out")};
+constexpr TypedKernel kGridSamplingRows[] = {
+    MakeKernel<GridSampler2d>("aten::grid_sampler_2d.out")};
 
 }  // namespace
 
-KernelTable GridSamplingKernels() { return TableOf<kRows>(); }
+KernelTable GridSamplingKernels() { return TableOf<kGridSamplingRows>(); }
 
 }  // namespace xir::kernels

@@ -542,7 +542,7 @@ Status NonZero(const Tensor& self, Tensor& out) {
   return {};
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kIndexingRows[] = {
     MakeKernel<Embedding>("aten::embedding.out"),
     MakeKernel<Gather>("aten::gather.out"),
     MakeKernel<Index>("aten::index.Tensor_out"),
@@ -559,6 +559,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable IndexingKernels() { return TableOf<kRows>(); }
+KernelTable IndexingKernels() { return TableOf<kIndexingRows>(); }
 
 }  // namespace xir::kernels

@@ -114,7 +114,7 @@ Status Unbind(const Tensor& self, int64_t dim, const OutTensors& out) {
   return {};
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kJoiningRows[] = {
     MakeKernel<Cat>("aten::cat.out"),
     MakeKernel<Split>("aten::split_copy.Tensor_out"),
     MakeKernel<SplitWithSizes>("aten::split_with_sizes_copy.out"),
@@ -124,6 +124,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable JoiningKernels() { return TableOf<kRows>(); }
+KernelTable JoiningKernels() { return TableOf<kJoiningRows>(); }
 
 }  // namespace xir::kernels

@@ -219,7 +219,7 @@ PreparedState PrepareLinear(const Tensor&, const Tensor& weight, const Tensor*, 
   return PackY(p, weight);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kMatrixRows[] = {
     MakeKernel<AddMm, PrepareAddMm>("aten::addmm.out"),
     MakeKernel<BaddBmm, PrepareBaddBmm>("aten::baddbmm.out"),
     MakeKernel<Bmm, PrepareBmm>("aten::bmm.out"),
@@ -229,6 +229,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable MatrixKernels() { return TableOf<kRows>(); }
+KernelTable MatrixKernels() { return TableOf<kMatrixRows>(); }
 
 }  // namespace xir::kernels

@@ -228,7 +228,7 @@ Status GroupNorm(const Tensor& input, const Tensor* weight, const Tensor* bias, 
   });
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kNormalizationRows[] = {
     MakeKernel<Softmax<true>>("aten::_log_softmax.out"),
     MakeKernel<BatchNorm>("aten::_native_batch_norm_legit_no_training.out"),
     MakeKernel<Softmax<false>>("aten::_softmax.out"),
@@ -238,6 +238,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable NormalizationKernels() { return TableOf<kRows>(); }
+KernelTable NormalizationKernels() { return TableOf<kNormalizationRows>(); }
 
 }  // namespace xir::kernels

@@ -2,13 +2,12 @@
 #include <algorithm>
 
 #include "kernels/families.h"
+#include "kernels/limits.h"
 #include "kernels/scratch.h"
 #include "kernels/view.h"
 
 namespace xir::kernels {
 namespace {
-
-constexpr int64_t kLimit = INT32_MAX;
 
 // Elements before and behind each dimension; the list is in pairs from the last dimension on.
 struct Pads {
@@ -21,7 +20,7 @@ Result<Pads> ReadPads(const Ints& pad, size_t rank) {
   }
   Pads pads;
   for (size_t i = 0; i < pad.size(); ++i) {
-    if (pad[i] > kLimit || pad[i] < -kLimit) return Invalid("a pad of ", pad[i]);
+    if (pad[i] > kMaxSize || pad[i] < -kMaxSize) return Invalid("a pad of ", pad[i]);
     const size_t dim = rank - 1 - i / 2;
     (i % 2 == 0 ? pads.before : pads.behind)[dim] = pad[i];
   }
@@ -119,7 +118,7 @@ Status PadByRule(const Tensor& self, const Ints& pad, Tensor& out) {
   return {};
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kPaddingRows[] = {
     MakeKernel<ConstantPad>("aten::constant_pad_nd.out"),
     MakeKernel<PadByRule<Reflect, 1>>("aten::reflection_pad1d.out"),
     MakeKernel<PadByRule<Reflect, 2>>("aten::reflection_pad2d.out"),
@@ -131,6 +130,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable PaddingKernels() { return TableOf<kRows>(); }
+KernelTable PaddingKernels() { return TableOf<kPaddingRows>(); }
 
 }  // namespace xir::kernels

@@ -3,23 +3,22 @@
 #include <limits>
 
 #include "kernels/families.h"
+#include "kernels/limits.h"
 #include "kernels/scratch.h"
 
 namespace xir::kernels {
 namespace {
 
-constexpr int64_t kLimit = INT32_MAX;
-
 // One spatial dimension of a window.
-struct Axis {
+struct PoolAxis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
 };
 
-Result<Axis> MakeAxis(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                      bool ceil_mode) {
-  Axis axis{in, 0, kernel, stride, padding, dilation};
+Result<PoolAxis> MakeAxis(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
+                          int64_t dilation, bool ceil_mode) {
+  PoolAxis axis{in, 0, kernel, stride, padding, dilation};
   if (kernel < 1 || stride < 1 || dilation < 1 || padding < 0 || padding > kernel / 2 ||
-      std::max({in, kernel, stride, dilation}) > kLimit) {
+      std::max({in, kernel, stride, dilation}) > kMaxSize) {
     return Invalid("kernel ", kernel, ", stride ", stride, ", padding ", padding, ", dilation ",
                    dilation);
   }
@@ -32,9 +31,9 @@ Result<Axis> MakeAxis(int64_t in, int64_t kernel, int64_t stride, int64_t paddin
 }
 
 // A list of one counts for both; an absent stride is the kernel.
-Result<std::array<Axis, 2>> MakeWindow(const Tensor& self, size_t spatial, const Ints& kernel,
-                                       const Ints& stride, const Ints& padding,
-                                       const Ints& dilation, bool ceil_mode) {
+Result<std::array<PoolAxis, 2>> MakeWindow(const Tensor& self, size_t spatial, const Ints& kernel,
+                                           const Ints& stride, const Ints& padding,
+                                           const Ints& dilation, bool ceil_mode) {
   if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
     return Unsupported("pooling of a tensor of this rank");
   }
@@ -43,7 +42,7 @@ Result<std::array<Axis, 2>> MakeWindow(const Tensor& self, size_t spatial, const
     return Invalid("a window with too many parameters");
   }
   const auto at = [](const Ints& list, size_t i) { return list[list.size() == 1 ? 0 : i]; };
-  std::array<Axis, 2> window;
+  std::array<PoolAxis, 2> window;
   for (size_t i = 0; i < spatial; ++i) {
     XIR_ASSIGN_OR_RETURN(window[2 - spatial + i],
                          MakeAxis(self.shape[self.rank() - spatial + i], at(kernel, i),
@@ -86,7 +85,7 @@ Status MaxPool(const Tensor& self, const Ints& kernel, const Ints& stride, const
   }
   XIR_ASSIGN_OR_RETURN(const auto window,
                        MakeWindow(self, 2, kernel, stride, padding, dilation, ceil_mode));
-  const Axis &rows = window[0], &columns = window[1];
+  const PoolAxis &rows = window[0], &columns = window[1];
   const Shape shape = PooledShape(self, 2, rows.out, columns.out);
   XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
   XIR_RETURN_IF_ERROR(ResizeResult(indices, shape));
@@ -102,11 +101,11 @@ Status MaxPool(const Tensor& self, const Ints& kernel, const Ints& stride, const
     T* to = result.data();
     int64_t* position = positions.data();
     // The first element at or behind 0 of a window that begins at `start`.
-    const auto begin = [](int64_t start, const Axis& axis) {
+    const auto begin = [](int64_t start, const PoolAxis& axis) {
       return start >= 0 ? start
                         : start + (-start + axis.dilation - 1) / axis.dilation * axis.dilation;
     };
-    const auto end = [](int64_t start, const Axis& axis) {
+    const auto end = [](int64_t start, const PoolAxis& axis) {
       return std::min(axis.in, start + (axis.kernel - 1) * axis.dilation + 1);
     };
     const int64_t planes = Count(self.shape, 0, self.rank() - 2);
@@ -149,7 +148,7 @@ Status AveragePool(const Tensor& self, size_t spatial, const Ints& kernel, const
   if (divisor && *divisor == 0) return Invalid("a divisor of 0");
   XIR_ASSIGN_OR_RETURN(const auto window,
                        MakeWindow(self, spatial, kernel, stride, padding, {1}, ceil_mode));
-  const Axis &rows = window[0], &columns = window[1];
+  const PoolAxis &rows = window[0], &columns = window[1];
   XIR_RETURN_IF_ERROR(ResizeResult(out, PooledShape(self, spatial, rows.out, columns.out)));
   if (out.numel() == 0) return {};
   const int64_t height = spatial == 2 ? rows.in : 1;
@@ -225,7 +224,7 @@ Result<Adaptive> MakeAdaptive(const Tensor& self, size_t spatial, const Ints& ou
     a.in_rows = self.shape[self.rank() - 2];
     a.out_rows = output_size[0];
   }
-  if (std::min(a.out_rows, a.out_columns) < 0 || std::max(a.out_rows, a.out_columns) > kLimit) {
+  if (std::min(a.out_rows, a.out_columns) < 0 || std::max(a.out_rows, a.out_columns) > kMaxSize) {
     return Invalid("a result of ", a.out_rows, " by ", a.out_columns);
   }
   a.planes = Count(self.shape, 0, self.rank() - spatial);
@@ -311,7 +310,7 @@ Status AdaptiveMaxPool2d(const Tensor& self, const Ints& output_size, Tensor& ou
   });
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kPoolingRows[] = {
     MakeKernel<AdaptiveAvgPool2d>("aten::_adaptive_avg_pool2d.out"),
     MakeKernel<AdaptiveAvgPool1d>("aten::adaptive_avg_pool1d.out"),
     MakeKernel<AdaptiveAvgPool2d>("aten::adaptive_avg_pool2d.out"),
@@ -323,6 +322,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable PoolingKernels() { return TableOf<kRows>(); }
+KernelTable PoolingKernels() { return TableOf<kPoolingRows>(); }
 
 }  // namespace xir::kernels

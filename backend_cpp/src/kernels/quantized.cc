@@ -16,7 +16,7 @@ struct Runs {
   int64_t count = 0;
 };
 
-struct Parameters {
+struct QuantizationParameters {
   InputArray<float> scales;
   InputArray<int64_t> zero_points;
   int64_t channels = 1;
@@ -31,10 +31,10 @@ struct Parameters {
   }
 };
 
-constexpr int64_t kLimit = INT32_MAX;
+constexpr int64_t kMaxZeroPoint = INT32_MAX;
 
 Status ReadParameters(const Tensor& scales, const Tensor* zero_points, int64_t channels,
-                      Parameters* to) {
+                      QuantizationParameters* to) {
   if (!IsFloating(scales.dtype) || (zero_points != nullptr && !IsIntegral(zero_points->dtype))) {
     return Unsupported("scales that are no floats, or zero points that are no integers");
   }
@@ -108,15 +108,16 @@ Status DispatchQuantized(DType dtype, const Visit& visit) {
   }
 }
 
-Status Quantize(const Tensor& input, const Parameters& parameters, const Runs& runs, int64_t min,
-                int64_t max, Tensor& out) {
+Status Quantize(const Tensor& input, const QuantizationParameters& parameters, const Runs& runs,
+                int64_t min, int64_t max, Tensor& out) {
   if (!IsFloating(input.dtype)) return Unsupported("quantisation of other than floats");
   return DispatchQuantized(out.dtype, [&](auto typed) -> Status {
     using Q = decltype(typed);
     XIR_ASSIGN_OR_RETURN(const Range range, CheckRange<Q>(min, max));
     for (int64_t run = 0; run < std::min(runs.count, parameters.channels); ++run) {
       const int64_t zero_point = parameters.zero_point_of(run);
-      if (zero_point < -kLimit || zero_point > kLimit) return Invalid("zero point ", zero_point);
+      if (zero_point < -kMaxZeroPoint || zero_point > kMaxZeroPoint)
+        return Invalid("zero point ", zero_point);
     }
     XIR_RETURN_IF_ERROR(ResizeResult(out, input.shape));
     if (!out.is_contiguous()) return Unsupported("quantisation in another order");
@@ -125,7 +126,8 @@ Status Quantize(const Tensor& input, const Parameters& parameters, const Runs& r
     XIR_RETURN_IF_ERROR(in.Init(input));
     for (int64_t run = 0; run < runs.count; ++run) {
       // The memory of the parameters may be the result's: what is used is what is checked.
-      const int64_t zero_point = std::clamp(parameters.zero_point_of(run), -kLimit, kLimit);
+      const int64_t zero_point =
+          std::clamp(parameters.zero_point_of(run), -kMaxZeroPoint, kMaxZeroPoint);
       QuantizeRun(in.data() + run * runs.length, runs.length, parameters.scale_of(run), zero_point,
                   range, out.as<Q>() + run * runs.length);
     }
@@ -140,7 +142,7 @@ void DequantizeRun(const Q* q, int64_t count, float scale, int64_t zero_point, f
   for (int64_t i = 0; i < count; ++i) to[i] = (static_cast<float>(q[i]) - shift) * scale;
 }
 
-Status Dequantize(const Tensor& input, const Parameters& parameters, const Runs& runs,
+Status Dequantize(const Tensor& input, const QuantizationParameters& parameters, const Runs& runs,
                   Tensor& out) {
   if (!IsFloating(out.dtype) || out.dtype == DType::kDouble) {
     return Unsupported("dequantisation to other than floats up to 32 bits");
@@ -189,9 +191,10 @@ Result<Runs> GroupRuns(const Tensor& tensor, const Tensor& scales, int64_t group
   return Runs{group, tensor.numel() / group};
 }
 
-Result<Parameters> OneParameter(double scale, int64_t zero_point) {
-  if (zero_point < -kLimit || zero_point > kLimit) return Invalid("zero point ", zero_point);
-  Parameters parameters;
+Result<QuantizationParameters> OneParameter(double scale, int64_t zero_point) {
+  if (zero_point < -kMaxZeroPoint || zero_point > kMaxZeroPoint)
+    return Invalid("zero point ", zero_point);
+  QuantizationParameters parameters;
   parameters.single = true;
   parameters.scale = static_cast<float>(scale);
   parameters.zero_point = zero_point;
@@ -202,20 +205,20 @@ Result<Parameters> OneParameter(double scale, int64_t zero_point) {
 
 Status QuantizePerTensor(const Tensor& input, double scale, int64_t zero_point, int64_t min,
                          int64_t max, Unused, Tensor& out) {
-  XIR_ASSIGN_OR_RETURN(const Parameters parameters, OneParameter(scale, zero_point));
+  XIR_ASSIGN_OR_RETURN(const QuantizationParameters parameters, OneParameter(scale, zero_point));
   return Quantize(input, parameters, OneRun(input), min, max, out);
 }
 
 Status QuantizePerTensorOf(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
                            int64_t min, int64_t max, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_RETURN_IF_ERROR(ReadParameters(scale, &zero_point, 1, &parameters));
   return Quantize(input, parameters, OneRun(input), min, max, out);
 }
 
 Status QuantizePerChannel(const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                           int64_t axis, int64_t min, int64_t max, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   int64_t channels = 0;
   XIR_ASSIGN_OR_RETURN(const Runs runs, ChannelRuns(input, axis, &channels));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, &zero_points, channels, &parameters));
@@ -224,7 +227,7 @@ Status QuantizePerChannel(const Tensor& input, const Tensor& scales, const Tenso
 
 Status QuantizePerToken(const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                         int64_t min, int64_t max, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_ASSIGN_OR_RETURN(const Runs runs, TokenRuns(input));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, &zero_points, runs.count, &parameters));
   return Quantize(input, parameters, runs, min, max, out);
@@ -232,7 +235,7 @@ Status QuantizePerToken(const Tensor& input, const Tensor& scales, const Tensor&
 
 Status QuantizePerGroup(const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                         int64_t min, int64_t max, Unused, int64_t group, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_ASSIGN_OR_RETURN(const Runs runs, GroupRuns(input, scales, group));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, &zero_points, runs.count, &parameters));
   return Quantize(input, parameters, runs, min, max, out);
@@ -240,20 +243,20 @@ Status QuantizePerGroup(const Tensor& input, const Tensor& scales, const Tensor&
 
 Status DequantizePerTensor(const Tensor& input, double scale, int64_t zero_point, Unused, Unused,
                            Unused, Unused, Tensor& out) {
-  XIR_ASSIGN_OR_RETURN(const Parameters parameters, OneParameter(scale, zero_point));
+  XIR_ASSIGN_OR_RETURN(const QuantizationParameters parameters, OneParameter(scale, zero_point));
   return Dequantize(input, parameters, OneRun(input), out);
 }
 
 Status DequantizePerTensorOf(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
                              Unused, Unused, Unused, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_RETURN_IF_ERROR(ReadParameters(scale, &zero_point, 1, &parameters));
   return Dequantize(input, parameters, OneRun(input), out);
 }
 
 Status DequantizePerChannel(const Tensor& input, const Tensor& scales, const Tensor* zero_points,
                             int64_t axis, Unused, Unused, Unused, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   int64_t channels = 0;
   XIR_ASSIGN_OR_RETURN(const Runs runs, ChannelRuns(input, axis, &channels));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, zero_points, channels, &parameters));
@@ -262,7 +265,7 @@ Status DequantizePerChannel(const Tensor& input, const Tensor& scales, const Ten
 
 Status DequantizePerToken(const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                           Unused, Unused, Unused, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_ASSIGN_OR_RETURN(const Runs runs, TokenRuns(input));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, &zero_points, runs.count, &parameters));
   return Dequantize(input, parameters, runs, out);
@@ -270,7 +273,7 @@ Status DequantizePerToken(const Tensor& input, const Tensor& scales, const Tenso
 
 Status DequantizePerGroup(const Tensor& input, const Tensor& scales, const Tensor* zero_points,
                           Unused, Unused, Unused, int64_t group, Unused, Tensor& out) {
-  Parameters parameters;
+  QuantizationParameters parameters;
   XIR_ASSIGN_OR_RETURN(const Runs runs, GroupRuns(input, scales, group));
   XIR_RETURN_IF_ERROR(ReadParameters(scales, zero_points, runs.count, &parameters));
   return Dequantize(input, parameters, runs, out);
@@ -301,7 +304,7 @@ template <bool symmetric>
 Status ChooseParameters(const Tensor& input, int64_t min, int64_t max, double eps, int64_t dtype,
                         Tensor& scale, Tensor& zero_point) {
   XIR_RETURN_IF_ERROR(CheckChoice(input, scale, zero_point));
-  if (min >= max || min < -kLimit || max > kLimit) {
+  if (min >= max || min < -kMaxZeroPoint || max > kMaxZeroPoint) {
     return Invalid("a range of [", min, ", ", max, "]");
   }
   InputArray<float> in;
@@ -360,7 +363,7 @@ Status ChoosePerToken(const Tensor& input, Unused, Tensor& scales, Tensor& zero_
 
 #define XIR_NAME(name) "quantized_decomposed::" name
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kQuantizedRows[] = {
     MakeKernel<ChooseParameters<false>>(XIR_NAME("choose_qparams.Tensor_out")),
     MakeKernel<ChoosePerToken>(XIR_NAME("choose_qparams_per_token_asymmetric.out")),
     MakeKernel<ChooseParameters<true>>(XIR_NAME("choose_qparams_symmetric.Tensor_out")),
@@ -380,6 +383,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable QuantizedKernels() { return TableOf<kRows>(); }
+KernelTable QuantizedKernels() { return TableOf<kQuantizedRows>(); }
 
 }  // namespace xir::kernels

@@ -139,7 +139,7 @@ constexpr auto Embedding2Bit = EmbeddingPacked<4, UnpackPairs>;
 
 #define XIR_NAME(name) "quantized_decomposed::embedding_" name
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kQuantizedEmbeddingRows[] = {
     MakeKernel<WithDtype<Embedding2Bit>>(XIR_NAME("2bit.dtype_out")),
     MakeKernel<Embedding2Bit>(XIR_NAME("2bit.out")),
     MakeKernel<WithDtype<Embedding4Bit>>(XIR_NAME("4bit.dtype_out")),
@@ -152,6 +152,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable QuantizedEmbeddingKernels() { return TableOf<kRows>(); }
+KernelTable QuantizedEmbeddingKernels() { return TableOf<kQuantizedEmbeddingRows>(); }
 
 }  // namespace xir::kernels

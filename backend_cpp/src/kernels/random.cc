@@ -117,7 +117,7 @@ Status RandPerm(int64_t count, Tensor& out) {
   return result.Commit();
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kRandomRows[] = {
     MakeKernel<Rand>("aten::rand.out"),
     MakeKernel<RandN>("aten::randn.out"),
     MakeKernel<RandPerm>("aten::randperm.out"),
@@ -125,7 +125,7 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable RandomKernels() { return TableOf<kRows>(); }
+KernelTable RandomKernels() { return TableOf<kRandomRows>(); }
 
 }  // namespace kernels
 }  // namespace xir

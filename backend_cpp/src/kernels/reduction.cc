@@ -72,11 +72,11 @@ void FoldAll(const Tensor& in, const Plan& plan, A start, A* results, const Fold
 
 // What elements of T are summed up in.
 template <typename T>
-using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+using SumType = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 template <typename T>
-void SumAll(const Tensor& in, const Plan& plan, Sum<T>* results) {
-  using A = Sum<T>;
+void SumAll(const Tensor& in, const Plan& plan, SumType<T>* results) {
+  using A = SumType<T>;
   FoldAll<T>(
       in, plan, A{0}, results, [](A sum, T x, int64_t) { return Plus(sum, static_cast<A>(x)); },
       [](A a, A b) { return Plus(a, b); });
@@ -104,7 +104,7 @@ Status SumDims(const Tensor& self, const std::optional<Ints>& dims, bool keep, U
   XIR_RETURN_IF_ERROR(ResizeResult(out, plan.shape));
   return DispatchNumeric(out.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
-    Scratch<Sum<T>> sums;
+    Scratch<SumType<T>> sums;
     XIR_RETURN_IF_ERROR(sums.Allocate(out.numel()));
     SumAll<T>(self, plan, sums.data());
     return StoreResults(sums.data(), out);
@@ -280,7 +280,7 @@ Status ProdOf(const Tensor& self, const std::optional<Ints>& dims, bool keep, Te
   XIR_RETURN_IF_ERROR(ResizeResult(out, plan.shape));
   return DispatchNumeric(out.dtype, [&](auto zero) -> Status {
     using T = decltype(zero);
-    using A = Sum<T>;
+    using A = SumType<T>;
     Scratch<A> products;
     XIR_RETURN_IF_ERROR(products.Allocate(out.numel()));
     FoldAll<T>(
@@ -386,7 +386,7 @@ Status PositionOfExtreme(const Tensor& self, std::optional<int64_t> dim, bool ke
   return ExtremeOfLines<Order>(self, shape, Lines(MakeShape({self.numel()}), 0), nullptr, out);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kReductionRows[] = {
     MakeKernel<TruthOfAll<true>>("aten::all.all_out"),
     MakeKernel<TruthOfDim<true>>("aten::all.out"),
     MakeKernel<ExtremeOfDims<Larger>>("aten::amax.out"),
@@ -414,6 +414,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ReductionKernels() { return TableOf<kRows>(); }
+KernelTable ReductionKernels() { return TableOf<kReductionRows>(); }
 
 }  // namespace xir::kernels

@@ -10,7 +10,7 @@ namespace {
 
 // One dimension of an image and of its result. `scale` is torch's: operand elements by result
 // element (ATen/native/UpSample.h).
-struct Axis {
+struct ResampledAxis {
   int64_t in = 0, out = 0;
   double given_scale = 0.0;  // result by operand; 0 where the sizes say it
 
@@ -21,7 +21,7 @@ struct Axis {
 };
 
 struct Resize {
-  Axis rows, columns;
+  ResampledAxis rows, columns;
   int64_t planes = 0;
 };
 
@@ -65,7 +65,7 @@ struct Neighbors {
 };
 
 template <typename T>
-Status FindNeighbors(const Axis& axis, bool align_corners, Scratch<Neighbors<T>>* table) {
+Status FindNeighbors(const ResampledAxis& axis, bool align_corners, Scratch<Neighbors<T>>* table) {
   XIR_RETURN_IF_ERROR(table->Allocate(axis.out));
   const T scale =
       align_corners
@@ -112,7 +112,7 @@ Status Bilinear(const Tensor& input, const Resize& resize, bool align_corners, c
   });
 }
 
-Status FindNearest(const Axis& axis, Scratch<int64_t>* table) {
+Status FindNearest(const ResampledAxis& axis, Scratch<int64_t>* table) {
   XIR_RETURN_IF_ERROR(table->Allocate(axis.out));
   const auto scale = static_cast<float>(axis.scale());
   for (int64_t i = 0; i < axis.out; ++i) {
@@ -174,7 +174,7 @@ Status NearestSize(const Tensor& self, const Ints& size, std::optional<double> r
   return Nearest(self, resize, out);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kResamplingRows[] = {
     MakeKernel<BilinearSize>("aten::upsample_bilinear2d.out"),
     MakeKernel<BilinearVec>("aten::upsample_bilinear2d.vec_out"),
     MakeKernel<NearestSize>("aten::upsample_nearest2d.out"),
@@ -183,6 +183,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ResamplingKernels() { return TableOf<kRows>(); }
+KernelTable ResamplingKernels() { return TableOf<kResamplingRows>(); }
 
 }  // namespace xir::kernels

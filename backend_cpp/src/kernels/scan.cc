@@ -124,7 +124,7 @@ Status Sort(const Tensor& self, int64_t dim, bool descending, Tensor& values, Te
   return Order(self, at, self.rank() == 0 ? 1 : self.shape[at], descending, values, indices);
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kScanRows[] = {
     MakeKernel<Scan<Products>>("aten::cumprod.out"),
     MakeKernel<Scan<Sums>>("aten::cumsum.out"),
     MakeKernel<Sort>("aten::sort.values"),
@@ -133,6 +133,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ScanKernels() { return TableOf<kRows>(); }
+KernelTable ScanKernels() { return TableOf<kScanRows>(); }
 
 }  // namespace xir::kernels

@@ -413,7 +413,7 @@ Status Triangle(const Tensor& self, int64_t diagonal, Tensor& out) {
   return {};
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kShapeRows[] = {
     MakeKernel<ViewCopy>("aten::_unsafe_view.out"),
     MakeKernel<Copy>("aten::alias_copy.out"),
     MakeKernel<AsStrided>("aten::as_strided_copy.out"),
@@ -449,6 +449,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable ShapeKernels() { return TableOf<kRows>(); }
+KernelTable ShapeKernels() { return TableOf<kShapeRows>(); }
 
 }  // namespace xir::kernels

@@ -94,7 +94,7 @@ Status Not(const Scalar& a, Value& out) { return Set(out, int64_t{a.to<double>()
 
 #define XIR_NAME(name) "executorch_prim::" name
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kSymbolRows[] = {
     MakeKernel<Item>("aten::_local_scalar_dense"),
     MakeKernel<SymNumel>("aten::sym_numel"),
     MakeKernel<SymSize>("aten::sym_size.int"),
@@ -126,6 +126,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable SymbolKernels() { return TableOf<kRows>(); }
+KernelTable SymbolKernels() { return TableOf<kSymbolRows>(); }
 
 }  // namespace xir::kernels

@@ -275,7 +275,7 @@ Status Glu(const Tensor& self, int64_t dim, Tensor& out) {
   });
 }
 
-constexpr TypedKernel kRows[] = {
+constexpr TypedKernel kUnaryRows[] = {
     MakeKernel<Numeric<Abs>>("aten::abs.out"),
     MakeKernel<Floating<Acos>>("aten::acos.out"),
     MakeKernel<Floating<Acosh>>("aten::acosh.out"),
@@ -329,6 +329,6 @@ constexpr TypedKernel kRows[] = {
 
 }  // namespace
 
-KernelTable UnaryKernels() { return TableOf<kRows>(); }
+KernelTable UnaryKernels() { return TableOf<kUnaryRows>(); }
 
 }  // namespace xir::kernels

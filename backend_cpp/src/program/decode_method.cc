@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.h"
+#include "core/invalid_program.h"
 #include "program/decode_values.h"
 #include "verify/flatbuffer.h"
 
@@ -14,11 +15,6 @@ namespace {
 using flatbuffers::uoffset_t;
 using program::ExecutionPlan;
 using Method = MethodDescription;
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
 
 Status DecodeArenas(const ExecutionPlan& plan, const VerifyLimits& limits, WorkBudget* budget,
                     Method* method) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/checked.h"
+#include "core/invalid_program.h"
 #include "program/decode_layout.h"
 #include "verify/flatbuffer.h"
 
@@ -16,11 +17,6 @@ using program::ExecutionPlan;
 using program::KernelTypes;
 
 static_assert(sizeof(ValueDescription) + sizeof(Value) <= WorkBudget::kValue);
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
 
 template <typename T>
 Status CheckAligned(const flatbuffers::Vector<T>* vector) {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/checked.h"
+#include "core/invalid_program.h"
 #include "verify/verify_node.h"
 #include "xnnpack/datatype.h"
 
@@ -13,11 +14,6 @@ namespace {
 
 constexpr uint64_t kMaxDim = INT32_MAX;
 constexpr uint32_t kExternalFlags = XNN_VALUE_FLAG_EXTERNAL_INPUT | XNN_VALUE_FLAG_EXTERNAL_OUTPUT;
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
 
 bool IsRowQuantized(xnn_datatype datatype) { return datatype == xnn_datatype_qdint8; }
 

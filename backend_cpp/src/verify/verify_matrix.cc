@@ -1,17 +1,9 @@
 #include <algorithm>
 
+#include "core/invalid_program.h"
 #include "verify/node_checks.h"
 
 namespace xir {
-namespace {
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
-
-}  // namespace
-
 Status PackedWeights(uint64_t groups, uint64_t inner, uint64_t columns, const GraphValue& filter,
                      GraphVerifier* g) {
   // In tiles of at most 64 columns, each with a bias, a sum and a scale.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "core/invalid_program.h"
 #include "verify/node_checks.h"
 #include "xir/span.h"
 
@@ -9,11 +10,6 @@ namespace {
 
 using Uints = flatbuffers::Vector<uint32_t>;
 using flatbuffers::uoffset_t;
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
 
 bool HasLength(const Uints* list, size_t length) {
   return list != nullptr && list->size() == length;

@@ -1,14 +1,10 @@
 #include <algorithm>
 
+#include "core/invalid_program.h"
 #include "verify/node_checks.h"
 
 namespace xir {
 namespace {
-
-template <typename... Parts>
-Status Bad(const Parts&... parts) {
-  return Fail(Code::kInvalidProgram, parts...);
-}
 
 // One spatial axis of a window that slides over its operand.
 struct Window {

@@ -31,6 +31,8 @@ Status LoadXnnpack(Span<const std::string>) {
 #include <system_error>
 #include <vector>
 
+#include "xnnpack/library_files.h"
+
 namespace xir {
 
 XnnpackFunctions g_xnnpack;
@@ -40,17 +42,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kEnvironmentVariable[] = "XIR_XNNPACK_LIBRARY";
-constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
 constexpr char kThreadPoolName[] = "libexecutorch_threadpool.so";
 constexpr char kAdvice[] =
     "set XIR_XNNPACK_LIBRARY (in C++, LoadOptions::xnnpack_paths) to a library that has it, such "
     "as libexecutorch_backend_xnnpack.so of the Python package (`pip install --no-deps "
     "executorch==1.5.1`), or build with one (XIR_XNNPACK_ROOT, docs/embedding.md)";
-
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 std::vector<fs::path> Candidates(Span<const std::string> paths) {
   std::vector<fs::path> candidates;

@@ -6,18 +6,12 @@
 
 #include "platform/platform.h"
 #include "xir/library.h"
+#include "xnnpack/library_files.h"
 
 namespace xir {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kLibraryName[] = "libexecutorch_backend_xnnpack.so";
-
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // The libraries of wheels, xir's own first, below a virtual environment or installation prefix.
 void AppendPrefix(const fs::path& prefix, std::vector<std::string>* paths) {
