@@ -16,7 +16,7 @@ reads the norm too, a multiplication of the activation is put before the product
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,7 +120,8 @@ def _product(observed: GraphModule, node: Node, readers: Mapping[str, int]) -> _
     value, weight = node.all_input_nodes[:2]
     if value.op != "call_module" or weight.op != "call_module" or len(weight.users) > 1:
         return None
-    grid, activation = (observed.get_submodule(str(each.target)) for each in (weight, value))
+    grid = observed.get_submodule(str(weight.target))
+    activation: Any = observed.get_submodule(str(value.target))
     source = weight.all_input_nodes[0]
     if not isinstance(grid, PerChannelRange) or not isinstance(activation, Range | TokenRange):
         return None
