@@ -106,8 +106,9 @@ def test_the_gain(is_post: bool, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
-def test_no_multiplication_without_a_gain(mode: Mode) -> None:
-    observed = observed_graph(block(is_post=True, largest=1.0), mode)
+@pytest.mark.parametrize("is_post", [False, True])
+def test_channels_that_are_alike_stay(is_post: bool, mode: Mode) -> None:
+    observed = observed_graph(block(is_post=is_post, largest=1.0), mode)
     assert smooth(observed, TEXTS) == 0
 
 
