@@ -33,9 +33,12 @@ class QuantConfig:
     model's outputs; `histogram`, if it reduces the value's own squared error; `minmax` keeps the whole range."""
     equalization: bool = True
     """In static mode, scale the channels of values, in the weights on both sides, to need similar ranges."""
+    smoothing: bool = True
+    """In the modes `static` and (with calibration inputs) `dynamic`, scale down the largest channels of norms' results
+    where 8-bit products read them, and the products' weights up."""
     effort: Effort = "fast"
-    """How to round weights in static mode, for the whole model. `fast` rounds to the nearest; `best` rounds one weight
-    after the other, so that the errors of an output channel compensate for each other on the calibration inputs."""
+    """How to round 8-bit weights, for the whole model. `fast` rounds to the nearest; `best` rounds one weight after the
+    other, so that the errors of an output channel compensate for each other on the calibration inputs."""
     bias_correction: bool = True
     """In static mode, correct biases for the shift that rounding the weights causes in each output channel's mean."""
     attention: bool = True

@@ -37,6 +37,7 @@ from .reasons import nothing_to_quantize
 from .report import QuantReport
 from .rounding import round_layers
 from .search import Goal
+from .smoothing import smooth
 from .verification import Verifier, verify_program
 
 HELD = 128
@@ -55,6 +56,8 @@ class Calibrated:
     first: Sequence[tuple[Any, ...]]
     """The calibration inputs that are held."""
     correctable: Sequence[str]
+    """The layers whose biases are corrected."""
+    roundable: Sequence[str]
     """The layers whose weights and biases `effort` is about."""
     effort: Effort
 
@@ -98,7 +101,7 @@ def quantize(
         samples = [sample] if calibration is None else inputs.samples(calibration)
         again = verify or quantizer.rounds_for_samples
         known = list(samples) if again else ()
-        calibrated = prepared(program, quantizer, known if again else samples)
+        calibrated = prepared(program, quantizer, known if again else samples, is_given=calibration is not None)
         fine = () if calibration is None else known
         graph = _verified(program, calibrated, known, fine) if verify else rounded(calibrated, fine)
     result = converted(program, graph, inputs.call(sample))
@@ -145,7 +148,7 @@ def _chosen(
 
     def attempt(kept: Sequence[str]) -> Pair:
         with unchanged_buffers(program):
-            calibrated = prepared(program, quantizer.keep(kept), samples)
+            calibrated = prepared(program, quantizer.keep(kept), samples, is_given=calibration is not None)
             fine = () if calibration is None else samples
             graph = _verified(program, calibrated, samples, fine) if verify else rounded(calibrated, fine)
         return Pair(calibrated.floats, graph, dict(quantizer.layers))
@@ -208,8 +211,13 @@ def prepared(
     program: ExportedProgram,
     quantizer: XnnpackQuantizer,
     samples: Iterable[tuple[Any, ...]],
+    *,
+    is_given: bool = True,
 ) -> Calibrated:
-    """The program's graph with observers that have seen the calibration inputs."""
+    """The program's graph with observers that have seen the calibration inputs.
+
+    Unless `is_given`, they are the sample inputs alone, which decide nothing that would do without.
+    """
     with step("Preparing the model"):
         module = program.module()
         assert isinstance(module, GraphModule)
@@ -229,8 +237,12 @@ def prepared(
     if quantizer.equalization:
         with unchanged_buffers(program):
             equalize(observed, first)
+    if quantizer.smoothing and (is_given or quantizer.is_static):
+        with unchanged_buffers(program):
+            smooth(observed, first)
     names, means = tuple(quantizer.correctable), OperandMeans(observed, quantizer.correctable)
-    calibrated = Calibrated(means, plain, without_observers(observed), first, names, quantizer.effort)
+    roundable = (*names, *quantizer.dynamic) if is_given else names
+    calibrated = Calibrated(means, plain, without_observers(observed), first, names, roundable, quantizer.effort)
     with unchanged_buffers(program):
         calibrate(calibrated.means, chain(first, left), first)
     return calibrated
@@ -247,7 +259,7 @@ def rounded(
     if samples:
         means.compensated = round_fine_weights(means.observed, samples)
     is_best = (effort or calibrated.effort) == "best"
-    if not is_best or not round_layers(means.observed, calibrated.correctable, calibrated.first):
+    if not is_best or not round_layers(means.observed, calibrated.roundable, calibrated.first):
         means.correct_biases()
     graph = convert_pt2e(means.observed)
     show_batch_norms(graph)

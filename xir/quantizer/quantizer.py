@@ -41,6 +41,8 @@ class XnnpackQuantizer(Quantizer):
         included. Ops that only move data are none."""
         self.correctable: list[str] = []
         """Those of the layers whose biases are to be corrected after calibration."""
+        self.dynamic: list[str] = []
+        """Those with weights of 8 bits whose activations are quantised at run time."""
 
     def set_global(self, config: QuantConfig | None) -> XnnpackQuantizer:
         """Quantise by `config` what no other setter names."""
@@ -94,11 +96,14 @@ class XnnpackQuantizer(Quantizer):
             for node, kind in selection.kinds.items()
             if kind is Quantized.WEIGHTED and configs[node].bias_correction and not configs[node].qat
         ]
+        self.dynamic = []
         for node, config in configs.items():
             if config.mode == "static" or operators.kind(node) is not Quantized.WEIGHTED:
                 continue
             if annotate_dynamic(node, config, operators, parameters):
                 self.layers[node.name] = node.name
+                if config.mode == "dynamic" and not config.qat:
+                    self.dynamic.append(node.name)
         return model
 
     def validate(self, model: GraphModule) -> None:
@@ -139,6 +144,17 @@ class XnnpackQuantizer(Quantizer):
         """Whether the model's configuration asks for channels of similar ranges."""
         config = self._config
         return config is not None and config.equalization and config.mode == "static" and not config.qat
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the model's configuration is that of static ranges, which calibration inputs decide in any case."""
+        return self._config is not None and self._config.mode == "static"
+
+    @property
+    def smoothing(self) -> bool:
+        """Whether the model's configuration asks for norms' results of similar ranges."""
+        config = self._config
+        return config is not None and config.smoothing and not config.qat
 
     @property
     def effort(self) -> Effort:

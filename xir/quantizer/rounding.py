@@ -22,7 +22,8 @@ from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxO
 
 from xir.progress import counted
 
-from .observers import Range
+from .layerwise import by_token
+from .observers import Range, TokenRange
 from .operators import Operators, arguments_of
 from .state import attribute, computed, writes
 
@@ -102,6 +103,8 @@ class _Walk:
         if isinstance(observer, Range):
             scale, zero_point = (float(each) for each in observer.calculate_qparams())
             return [torch.fake_quantize_per_tensor_affine(each, scale, int(zero_point), -128, 127) for each in known]
+        if isinstance(observer, TokenRange):
+            return [by_token(each) for each in known]
         if isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver):
             return [Grid.of(observer, known[0]).round(known[0])] * len(self._samples)
         return known
