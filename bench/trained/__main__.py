@@ -1,4 +1,4 @@
-"""Print a table of each trained model: how far recipes of static int8 are from fp32 on inputs they have not seen."""
+"""Print a table of each trained model: how far recipes of int8 are from fp32 on inputs they have not seen."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from bench.trained import crepe, mobilenet
+from bench.trained import attacut, crepe, fcpe, mobilenet, resemblyzer, rxnmapper, silero
 from bench.trained.recipes import recipes
 from bench.trained.tasks import Task
 from xir.models import ModelError
 
-TASKS = {"mobilenet": mobilenet.task, "crepe": crepe.task}
+TASKS = {
+    module.__name__.rpartition(".")[2]: module.task
+    for module in (mobilenet, crepe, fcpe, silero, attacut, rxnmapper, resemblyzer)
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,35 +42,35 @@ def _print_table(task: Task, only: str) -> None:
     with torch.no_grad():
         exact = torch.cat([task.model(*inputs) for inputs in task.held_out])
     names = [
-        "top-1 agreement",
+        task.agreement,
         *(["KL"] if task.are_logits else []),
         "SQNR, dB",
         *([task.metric] if task.truth else []),
     ]
     print(f"\n{task.name}: {len(task.calibration)} inputs to calibrate with, {len(task.held_out)} others compared\n")
-    print(f"| recipe | {' | '.join(names)} | seconds |\n|:--|{'--:|' * (len(names) + 1)}")
+    print(f"| recipe | {' | '.join(names)} | processor seconds |\n|:--|{'--:|' * (len(names) + 1)}")
     if task.truth is not None:
         print(f"| fp32 | {' | '.join([''] * (len(names) - 1))} | {task.truth(exact):.3f} | |")
     for name, quantize in recipes(task).items():
         if only not in name:
             continue
-        start = time.perf_counter()
+        start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run = quantize()
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         outputs = torch.cat([run(inputs) for inputs in task.held_out])
         row = " | ".join(measures(task, outputs, exact))
         print(f"| {name} | {row} | {seconds:.0f} |", flush=True)
 
 
 def measures(task: Task, outputs: Tensor, exact: Tensor) -> list[str]:
-    """What the table has of outputs [inputs, classes]: means over inputs."""
-    found = [f"{float((outputs.argmax(1) == exact.argmax(1)).float().mean()):.3f}"]
+    """What the table has of outputs [inputs, …]: means over inputs."""
+    found = [f"{float((task.answers(outputs) == task.answers(exact)).float().mean()):.3f}"]
     if task.are_logits:
         wanted = exact.double().log_softmax(1)
         found.append(f"{float((wanted.exp() * (wanted - outputs.double().log_softmax(1))).sum(1).mean()):.4f}")
-    signal, noise = (each.double().square().sum(1) for each in (exact, outputs.double() - exact.double()))
+    signal, noise = (each.double().square().flatten(1).sum(1) for each in (exact, outputs.double() - exact.double()))
     found.append(f"{float((10 * torch.log10(signal / noise)).mean()):.1f}")
     return [*found, *([] if task.truth is None else [f"{task.truth(outputs):.3f}"])]
 

@@ -8,7 +8,9 @@ this project's own pages.
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
+import resource
 import sys
 import time
 from pathlib import Path
@@ -42,6 +44,8 @@ BATCH = 8
 """Sentences at a time."""
 TOKENS = 640
 """Predictions that are compared."""
+SHARES = (0.1, 0.2)
+"""Of the bytes between all linear layers in 4 bits and all in 8, those that are spent on layers in 8 bits."""
 
 
 def words(*pages: str) -> str:
@@ -56,8 +60,7 @@ class Decoder:
         """For calibration in so many pieces of so many tokens."""
         self._file = package_file(*DECODER)
         tokenizer = Tokenizer(self._file)
-        seen = tokenizer.encode(words(*SEEN))
-        self.texts = [seen[begin : begin + length] for begin in range(0, len(seen) - length + 1, length)][:pieces]
+        self.texts = texts_of(tokenizer, pieces, length)
         self._tokens = torch.tensor(tokenizer.encode(words(OTHER))[: TOKENS + 1])
         self._exact = self._logits(self.model())
 
@@ -79,21 +82,65 @@ class Decoder:
         return f"{values[1]:.2f} | {100 * (values[1] / values[0] - 1):+.1f} % | {divergence:.4f} | {agreed:.3f}"
 
 
+def cost(pieces: int, length: int, share: float) -> None:
+    """What 4 bits by calibration take: to be measured in a process that has done nothing else."""
+    import_transformers()
+    importlib.import_module("transformers.models.llama.modeling_llama")
+    imports, start = _peak(), time.process_time()
+    file = package_file(*DECODER)
+    texts = texts_of(Tokenizer(file), pieces, length)
+    model = load_model(file).model
+    size = sum(each.numel() for each in model.parameters()) * 4
+    loaded, started = _peak() - imports, time.process_time()
+    with one_thread():
+        wide = quantize(model, "int4", 32, texts=texts, max_bytes=budget(model, share) if share else None)
+    seconds, peak = time.process_time() - started, _peak() - imports
+    print(f"{pieces} texts of {length} tokens; {len(wide)} layers in 8 bits; weights in fp32 {size / 2**20:.0f} MiB")
+    print(f"loading: {started - start:.0f} processor seconds; quantising: {seconds:.0f}")
+    print(
+        f"peak memory: {loaded / 2**20:.0f} MiB loading, {peak / 2**20:.0f} in all, {peak / size:.2f} of the weights'"
+    )
+    print(f"imports beforehand: {imports / 2**20:.0f} MiB")
+
+
+def _peak() -> int:
+    """The most memory that the process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def budget(model: Any, share: float) -> int:
+    """Bytes of the model's weights with so large a part of what all linear layers would take in 8 bits beyond 4."""
+    embedding = model.get_input_embeddings().weight
+    linear = [each.weight for each in model.modules() if isinstance(each, nn.Linear) and each.weight is not embedding]
+    narrow = sum(weight.numel() // 2 + weight.numel() // 16 for weight in linear)
+    rest = sum(each.numel() for each in model.parameters()) - embedding.numel() - sum(each.numel() for each in linear)
+    table = embedding.numel() + 4 * len(embedding)
+    return narrow + table + 4 * rest + int(share * sum(weight.numel() for weight in linear) / 2)
+
+
+def texts_of(tokenizer: Tokenizer, pieces: int, length: int) -> list[list[int]]:
+    """The texts for calibration."""
+    seen = tokenizer.encode(words(*SEEN))
+    return [seen[begin : begin + length] for begin in range(0, len(seen) - length + 1, length)][:pieces]
+
+
 def decoders(pieces: int, length: int) -> None:
     """The decoder's table."""
     decoder = Decoder(pieces, length)
     print("| SmolLM2-135M | perplexity | change | KL | likeliest token | seconds |\n|---|--:|--:|--:|--:|--:|")
     print(f"| fp32 | {decoder.row(decoder.model())} | |")
-    forms: list[tuple[str, Mode, bool]] = [
-        ("int8", "int8", False),
-        ("int4, groups of 32", "int4", False),
-        ("int4, groups of 32, calibrated", "int4", True),
+    forms: list[tuple[str, Mode, bool, float]] = [
+        ("int8", "int8", False, 0),
+        ("int4, groups of 32", "int4", False, 0),
+        ("int4, groups of 32, calibrated", "int4", True, 0),
+        *((f"the same, {100 * share:.0f} % of the bytes to int8", "int4", True, share) for share in SHARES),
     ]
-    for name, mode, calibrated in forms:
-        model, start = decoder.model(), time.perf_counter()
+    for name, mode, calibrated, share in forms:
+        model, start = decoder.model(), time.process_time()
+        most = budget(model, share) if share else None
         with step(name), one_thread():
-            quantize(model, mode, 32, texts=decoder.texts if calibrated else ())
-        seconds = time.perf_counter() - start
+            quantize(model, mode, 32, texts=decoder.texts if calibrated else (), max_bytes=most)
+        seconds = time.process_time() - start
         print(f"| {name} | {decoder.row(model)} | {seconds:.0f} |", flush=True)
 
 
@@ -139,9 +186,9 @@ def encoders() -> None:
         ("int4, groups of 32", "int4", None),
         ("int4, groups of 32, calibrated", "int4", seen),
     ):
-        start = time.perf_counter()
+        start = time.process_time()
         program = xir.quantize(model, seen[0], calibration, QuantConfig(mode)).module()  # pyright: ignore[reportArgumentType]
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         with torch.no_grad():
             found = torch.cat([program(*each) for each in other])
         cosine = functional.cosine_similarity(found, exact)
@@ -161,8 +208,13 @@ def main() -> int:
     parser.add_argument("--only", choices=("decoder", "encoder"), help="one of the two models")
     parser.add_argument("--pieces", type=int, default=24, help="calibration texts of the decoder (default: 24)")
     parser.add_argument("--length", type=int, default=128, help="tokens in each (default: 128)")
+    parser.add_argument("--cost", action="store_true", help="print what quantising the decoder takes, and nothing else")
+    parser.add_argument("--share", type=float, default=0, help="with --cost: as in the table's last rows (default: 0)")
     options = parser.parse_args()
     try:
+        if options.cost:
+            cost(options.pieces, options.length, options.share)
+            return 0
         if options.only != "encoder":
             decoders(options.pieces, options.length)
         if options.only != "decoder":

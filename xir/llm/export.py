@@ -47,6 +47,9 @@ class ExportOptions:
     """The elements of the caches; in 8 bits each token has a scale for each head. If None, those of activations."""
     dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
     """The elements of activations, and of weights that are not quantised."""
+    max_bytes: int | None = None
+    """With 4 bits and calibration: the linear layers that 4 bits hurt most get 8, as long as all weights take at most
+    so many bytes."""
 
     def __post_init__(self) -> None:
         for name, value in (("max-seq-len", self.max_seq_len), ("prefill-len", self.prefill_len)):
@@ -140,8 +143,12 @@ def _imported(
         if calibration is not None:
             checkpoint.model.float()
             calibration.before = perplexity_of(checkpoint.model, calibration.held_out)
-        quantize(checkpoint.model, options.quantize, options.group_size, options.quantize_embedding, dtype, texts)
+        wide = quantize(
+            checkpoint.model, options.quantize, options.group_size, options.quantize_embedding, dtype, texts,
+            options.max_bytes,
+        )  # fmt: skip
         if calibration is not None:
+            calibration.in_8_bits = wide
             calibration.after = perplexity_of(checkpoint.model, calibration.held_out)
     with step("Exporting"):
         cache_type = options.cache_type or options.dtype

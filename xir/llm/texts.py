@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from xir.llm.errors import LlmError
@@ -36,15 +36,18 @@ class Calibration:
     """The model's perplexity on `held_out` before rounding. Set by the export."""
     after: float | None = None
     """The same after rounding."""
+    in_8_bits: list[str] = field(default_factory=list[str])
+    """The linear layers that got 8 bits by `ExportOptions.max_bytes`. Set by the export."""
 
     def __str__(self) -> str:
         count = len(self.held_out) * (len(self.held_out[0]) - 1)
         if self.before is None or self.after is None:
             return f"{self.name}: {count} tokens held out"
         change = 100 * (self.after / self.before - 1)
+        layers = f"8 bits for {', '.join(self.in_8_bits)}\n" if self.in_8_bits else ""
         return (
-            f"perplexity {self.before:.2f} before, {self.after:.2f} after ({change:+.1f} %), on {count} tokens of "
-            f"{self.name} that calibration has not seen"
+            f"{layers}perplexity {self.before:.2f} before, {self.after:.2f} after ({change:+.1f} %), on {count} tokens "
+            f"of {self.name} that calibration has not seen"
         )
 
 

@@ -74,7 +74,12 @@ def round_by_layer(
         for name, found in moments.items():
             rounded[name] = round_weight(by_weight[name][0], attribute(module, name).detach(), found)
     latest: tuple[Node, Tensor] | None = None
+    computed: str | None = None
     for layer, values in _walk(module, layers, samples, rounded):
+        # All rounded weights together, in fp32, would take as much memory as the model.
+        if computed is not None and computed not in shared:
+            del rounded[computed]
+        computed = layer.name
         if layer.name in rounded:
             continue
         # Queries, keys and values read the same.

@@ -100,6 +100,11 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "are rounded to minimise the error of layers' outputs on it; prints the perplexity before and after",
     )  # fmt: skip
     parser.add_argument(
+        "--max-bytes", type=int, metavar="N",
+        help="with --calibration: give 8 bits to the linear layers that 4 bits hurt most, as long as all weights take "
+        "at most N bytes; prints these layers",
+    )  # fmt: skip
+    parser.add_argument(
         "--tokenizer", metavar="PATH",
         help="with --calibration: the folder with tokenizer.json, or that file (default: MODEL)",
     )  # fmt: skip
@@ -152,6 +157,7 @@ def _export(options: argparse.Namespace) -> int:
         options.quantize_embedding,
         options.cache_type,
         options.dtype,
+        options.max_bytes,
     )
     calibration = _calibration(options)
     metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart, calibration=calibration)
@@ -173,6 +179,8 @@ def _calibration(options: argparse.Namespace) -> Calibration | None:
     if options.calibration is None:
         if options.tokenizer is not None:
             raise UsageError("--tokenizer goes with --calibration")
+        if options.max_bytes is not None:
+            raise UsageError("--max-bytes goes with --calibration: its text shows which layers 4 bits hurt")
         return None
     if options.quantize != "int4":
         raise UsageError("--calibration goes with --quantize int4: weights of 8 bits are rounded to the nearest")

@@ -1,12 +1,15 @@
 """4-bit weights rounded for a text, and what is said of perplexity."""
 
+# pyright: reportPrivateUsage=false
+# How embeddings are looked up meanwhile is nobody else's business.
+
 from __future__ import annotations
 
 import math
 import re
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -15,7 +18,8 @@ from torch import nn
 
 from xir.llm import ExportOptions, LlmError, Tokenizer, calibration_of, export, load, perplexity
 from xir.llm.huggingface.calibration import perplexity_of
-from xir.llm.huggingface.quantization import Int4Weight, quantize
+from xir.llm.huggingface.quantization import Int4Weight, QuantizedLinear, _looking_up_rows, quantize
+from xir.llm.huggingface.sensitivity import divergences, layers_to_keep
 from xir.llm.texts import HELD_OUT, LENGTH, PIECES, Calibration
 from xir.llm.tiny import TEXT, write_tokenizer
 from xir.tools.xir_llm import main
@@ -84,6 +88,96 @@ def test_groups_that_do_not_divide(tmp_path: Path) -> None:
         quantize(model, "int4", 32, texts=texts(2, 32))
 
 
+def with_rounded(model: Any, path: str) -> Any:
+    """A copy in which one layer alone has a weight of 4 bits."""
+    found = deepcopy(model)
+    layer = found.get_submodule(path)
+    layer.weight.data = Int4Weight.nearest(layer.weight, 32)()
+    return found
+
+
+def test_the_estimated_divergence_is_the_measured_one(tmp_path: Path) -> None:
+    """Within a factor of three, for errors of tokens add up in averages; the worst layers are found."""
+    model: Any = write_family("Llama", tmp_path)
+    layers = {path: each for path, each in model.named_modules() if isinstance(each, nn.Linear) and path != "lm_head"}
+    rounded = {path: Int4Weight.nearest(each.weight, 32) for path, each in layers.items()}
+    seen = texts(8, 64)
+    found = divergences(model, layers, rounded, seen)
+
+    @torch.no_grad()
+    def answers(model: Any) -> torch.Tensor:
+        return model(input_ids=torch.tensor(seen)).logits.double().log_softmax(-1)
+
+    exact = answers(model)
+    measured = {
+        path: float((exact.exp() * (exact - answers(with_rounded(model, path)))).sum(-1).mean()) for path in layers
+    }
+    assert set(found) == set(layers)
+    for path, value in measured.items():
+        assert value / 3 < found[path] < value * 3, path
+    ranks = torch.tensor([[sorted(each.values()).index(each[path]) for path in layers] for each in (found, measured)])
+    assert float(torch.corrcoef(ranks.double())[0, 1]) > 0.8
+    assert all(each.requires_grad for each in model.parameters())
+    assert all(each.grad is None for each in model.parameters())
+    assert not any(each._forward_hooks for each in model.modules())
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_rows_that_are_looked_up_are_those_of_the_table(mode: Literal["int8", "int4"]) -> None:
+    """Bit for bit; and the embedding is left as compilers know it."""
+    model = nn.Module()
+    model.table = nn.Embedding(50, 64)
+    quantize(model, "none", 32, mode)
+    table: Any = model.table
+    tokens = torch.tensor([[3, 49, 0], [7, 7, 21]])
+    assert not table.by_rows
+    plain = table(tokens)
+    with _looking_up_rows(model):
+        assert table.by_rows
+        assert torch.equal(table(tokens), plain)
+    assert not table.by_rows
+
+
+def test_layers_for_a_budget() -> None:
+    """Those of the most gain for a byte come first; what is too large is passed over, what gains nothing left out."""
+    costs, gains = {"a": 100, "b": 10, "c": 1000, "d": 50}, {"a": 1.0, "b": 0.5, "c": 90.0, "d": 0.0}
+    assert layers_to_keep(costs, gains, 115) == ["b", "a"]
+    assert layers_to_keep(costs, gains, 5000) == ["c", "b", "a"]
+    assert layers_to_keep(costs, gains, 9) == []
+
+
+def stored_bytes(model: nn.Module) -> int:
+    """What a file has of a quantised model: each tensor once, and no zero points, which are 0."""
+    tensors = {name: each for name, each in model.state_dict().items() if not name.endswith("zero_points")}
+    return sum(each.nbytes for each in {each.data_ptr(): each for each in tensors.values()}.values())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
+    """No more than allowed, and on other texts the answers are nearer the more there are."""
+    model = write_family("Llama", tmp_path, tie_word_embeddings=tied)
+
+    def quantized(max_bytes: int | None) -> tuple[Any, list[str]]:
+        found = deepcopy(model)
+        return found, quantize(found, "int4", 32, texts=texts(8, 48), max_bytes=max_bytes)
+
+    narrow, none = quantized(None)
+    least = stored_bytes(narrow)
+    assert none == []
+    some, few = quantized(least + 8_000)
+    every, all_layers = quantized(10**9)
+    assert least < stored_bytes(some) <= least + 8_000
+    assert 0 < len(few) < len(all_layers)
+    assert {path for path, each in every.named_modules() if isinstance(each, QuantizedLinear)} - {"lm_head"} <= set(
+        all_layers
+    )
+    assert not any(isinstance(each, Int4Weight) for each in every.modules())
+    other = texts(4, 48, seed=1)
+    assert noise(every, model, other) < noise(some, model, other) < 0.9 * noise(narrow, model, other)
+    with pytest.raises(LlmError, match=f"weights take {least:,} bytes in 4 bits: give --max-bytes {least} or more"):
+        quantized(least - 1)
+
+
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path: Path) -> Path:
     tokenizer = write_tokenizer(tmp_path)
@@ -108,6 +202,34 @@ def test_the_command_says_what_it_costs(folder: Path, capsys: pytest.CaptureFixt
     assert float(said[3]) == pytest.approx(100 * (after / before - 1), abs=0.1)
     found = perplexity(load(output, threads=1), parts.held_out[0])
     assert found.value == pytest.approx(perplexity_of(model, parts.held_out[:1]), rel=1e-2)
+
+
+def test_the_command_names_layers_in_8_bits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "export",
+        str(folder),
+        "-o",
+        str(folder / "net.pte"),
+        "--max-seq-len",
+        "64",
+        "--max-bytes",
+        "999999999",
+    ]
+    calibration = ["--calibration", str(folder / "long.txt")]
+    assert main([*arguments, *calibration, "--quantize", "int4"]) == 0
+    first, second, *_ = capsys.readouterr().out.split("\n")
+    assert first.startswith("8 bits for ")
+    assert "model.layers.0.self_attn.q_proj" in first
+    assert second.startswith("perplexity ")
+    for others, message in (
+        (["--quantize", "int4"], "--max-bytes goes with --calibration"),
+        (["--quantize", "int8"], "--max-bytes goes with --calibration"),
+        (["--quantize", "int8", *calibration], "--calibration goes with --quantize int4"),
+    ):
+        assert main([*arguments, *others]) == 1
+        assert message in capsys.readouterr().err
+    with pytest.raises(LlmError, match="goes with quantize int4 and a calibration text"):
+        export(folder, folder / "net.pte", ExportOptions("int4", max_bytes=10**9))
 
 
 def test_perplexity_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

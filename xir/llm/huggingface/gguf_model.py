@@ -52,8 +52,7 @@ def load_gguf(path: str | os.PathLike[str]) -> Checkpoint:
     transformers = import_transformers()
     config = getattr(transformers, f"{_KINDS[kind]}Config")(**_config(file, kind))
     weights = dict(_weight(file, name, kind, config) for name in file.tensors)
-    with quiet():
-        model = getattr(transformers, f"{_KINDS[kind]}ForCausalLM")(config).eval()
+    model = _empty_model(getattr(transformers, f"{_KINDS[kind]}ForCausalLM"), config)
     if config.tie_word_embeddings:
         weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -67,6 +66,16 @@ def load_gguf(path: str | os.PathLike[str]) -> Checkpoint:
     ends = tuple(dict.fromkeys(each for each in eos if isinstance(each, int)))
     bos = file.metadata.get("tokenizer.ggml.bos_token_id")
     return Checkpoint(model, config, config.max_position_embeddings, bos, ends)
+
+
+def _empty_model(kind: Any, config: Any) -> Any:
+    """A model of this class whose parameters are still on the device `meta`: random ones would take as much memory as
+    those of the file do. The only buffers, frequencies of positions, have their values."""
+    with quiet():
+        with torch.device("meta"):
+            model = kind(config).eval()
+        model.model.rotary_emb = type(model.model.rotary_emb)(config)
+    return model
 
 
 def _refuse(file: GgufFile, kind: str) -> None:

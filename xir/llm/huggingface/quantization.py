@@ -6,6 +6,7 @@ Activations are quantised as they come, each token's by its own range. Weights o
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -17,6 +18,7 @@ from xir.importer.packed_weights import dequantize_int4
 from xir.ir import nibbles
 from xir.llm.errors import LlmError
 from xir.llm.huggingface.calibration import round_linear_layers
+from xir.llm.huggingface.sensitivity import divergences, layers_to_keep
 from xir.quantizer.compensation import Rounded
 from xir.quantizer.observers import BLOCK, group_scales
 
@@ -32,7 +34,8 @@ def quantize(
     embedding: Mode | None = None,
     dtype: torch.dtype = torch.float32,
     texts: Sequence[Sequence[int]] = (),
-) -> None:
+    max_bytes: int | None = None,
+) -> list[str]:
     """Replace linear layers and embeddings of a model by quantised ones.
 
     `int8`: linear layers in int8 from −127 to 127, a scale for each output channel; embeddings have a scale for each
@@ -43,8 +46,13 @@ def quantize(
     buffers become fp32, as transformers computes them: it converts frequencies of positions where it uses them.
     With `texts`, tokens, as many in each, 4-bit weights of linear layers are rounded for what the layers compute of
     them (`xir.quantizer.compensation`), in fp32; without, to the nearest.
-    LlmError for a layer whose inputs are no multiple of the group size.
+    With `max_bytes` as well, the linear layers that 4 bits hurt most (`sensitivity`) get 8, as long as all weights of
+    the model, as files have them, take at most so many bytes.
+    Returns the paths of those layers. LlmError for a layer whose inputs are no multiple of the group size, and if 4
+    bits take more than `max_bytes`.
     """
+    if max_bytes is not None and (mode != "int4" or not texts):
+        raise LlmError("max-bytes chooses between 4 and 8 bits: it goes with quantize int4 and a calibration text")
     embedding = embedding or ("none" if mode == "none" else "int8")
     layers = [
         (parent, name, f"{path}.{name}".lstrip("."), child)
@@ -62,11 +70,18 @@ def quantize(
         setattr(parent, name, QuantizedEmbedding(child, weight, dtype))
     linear = {path: child for _, _, path, child in layers if isinstance(child, nn.Linear) and mode != "none"}
     apart = {path: child for path, child in linear.items() if child.weight not in shared}
-    calibrated = _calibrated(model, apart, texts, group_size) if mode == "int4" and texts else {}
+    wide: list[str] = []
+    calibrated: dict[str, Int4Weight] = {}
+    if mode == "int4" and texts:
+        with _looking_up_rows(model):
+            if max_bytes is not None:
+                wide = _layers_in_8_bits(model, apart, shared, texts, group_size, dtype, max_bytes)
+            narrow = {path: child for path, child in apart.items() if path not in wide}
+            calibrated = _calibrated(model, narrow, texts, group_size)
     for parent, name, path, child in layers:
         if path in linear and isinstance(child, nn.Linear):
             weight = shared.get(child.weight) or calibrated.get(path)
-            weight = weight or _quantized_weight(child.weight, path, mode, group_size)
+            weight = weight or _quantized_weight(child.weight, path, "int8" if path in wide else mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
     for module in model.modules():
         if isinstance(module, Int4Weight):
@@ -75,6 +90,43 @@ def quantize(
             for tensor in tensors:
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(element)
+    return wide
+
+
+@contextmanager
+def _looking_up_rows(model: nn.Module) -> Generator[None]:
+    """Embeddings dequantise only the rows that tokens ask for. Programs do so too, but PyTorch would dequantise a whole
+    table for each text, in several times the memory of its numbers in fp32."""
+    embeddings = [each for each in model.modules() if isinstance(each, QuantizedEmbedding)]
+    for embedding in embeddings:
+        embedding.by_rows = True
+    try:
+        yield
+    finally:
+        for embedding in embeddings:
+            embedding.by_rows = False
+
+
+def _layers_in_8_bits(
+    model: nn.Module,
+    layers: Mapping[str, nn.Linear],
+    shared: Mapping[Tensor, Int8Weight],
+    texts: Sequence[Sequence[int]],
+    group_size: int,
+    dtype: torch.dtype,
+    max_bytes: int,
+) -> list[str]:
+    """Those that the budget has room for; embeddings are quantised already."""
+    nearest = {path: _quantized_weight(layer.weight, path, "int4", group_size) for path, layer in layers.items()}
+    in_8_bits = {path: layer.weight.numel() + 4 * layer.out_features for path, layer in layers.items()}
+    costs = {path: in_8_bits[path] - nearest[path].stored_bytes for path in layers}
+    replaced = {layer.weight for layer in layers.values()} | set(shared)
+    others = sum(weight.numel() for weight in set(model.parameters()) - replaced) * dtype.itemsize
+    weights = [*nearest.values(), *(each for each in model.modules() if isinstance(each, Int8Weight | Int4Weight))]
+    least = others + sum(weight.stored_bytes for weight in weights)
+    if least > max_bytes:
+        raise LlmError(f"weights take {least:,} bytes in 4 bits: give --max-bytes {least} or more")
+    return layers_to_keep(costs, divergences(model, layers, nearest, texts), max_bytes - least)
 
 
 def _quantized_weight(weight: Tensor, path: str, mode: Mode, group_size: int) -> Int8Weight | Int4Weight:
@@ -143,6 +195,15 @@ class Int8Weight(nn.Module):
         self.register_buffer("scales", scales)
         self.register_buffer("zero_points", torch.zeros_like(scales, dtype=torch.int64))
 
+    def rows(self, indices: Tensor) -> Tensor:
+        """The rows of the dequantised weight at these indices [...], fp32 [..., inputs]."""
+        return self.integers[indices].float() * self.scales[indices][..., None]
+
+    @property
+    def stored_bytes(self) -> int:
+        """What a file has of it."""
+        return self.integers.nbytes + self.scales.nbytes
+
     def forward(self) -> Tensor:
         """The weight, dequantised."""
         span = (0, -127, 127, torch.int8)
@@ -178,6 +239,17 @@ class Int4Weight(nn.Module):
         integers = rounded.integers.to(torch.int8)
         return cls(torch.from_numpy(nibbles.pack(integers.numpy()).bytes), rounded.scales, group_size)
 
+    def rows(self, indices: Tensor) -> Tensor:
+        """The rows of the dequantised weight at these indices [...], fp32 [..., inputs]."""
+        flat = indices.flatten()
+        found = dequantize_int4(self.packed[flat], self.scales[flat], self._group_size)
+        return found.reshape(*indices.shape, found.shape[-1])
+
+    @property
+    def stored_bytes(self) -> int:
+        """What a file has of it."""
+        return self.packed.nbytes + self.scales.nbytes
+
     def forward(self) -> Tensor:
         """The weight, dequantised."""
         return dequantize_int4(self.packed, self.scales, self._group_size)
@@ -207,10 +279,13 @@ class QuantizedEmbedding(nn.Module):
     def __init__(self, original: nn.Embedding, weight: Int8Weight | Int4Weight, dtype: torch.dtype = torch.float32):
         super().__init__()
         self.quantized = weight
+        self.by_rows = False
+        """Whether to look rows up before they are dequantised; with the whole table, compilers know the operator."""
         self._dtype = dtype
         self._factor = float(getattr(original, "embed_scale", 1.0))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens [...] to [..., features]."""
-        rows = functional.embedding(tokens, self.quantized()).to(self._dtype)
+        rows = self.quantized.rows(tokens) if self.by_rows else functional.embedding(tokens, self.quantized())
+        rows = rows.to(self._dtype)
         return rows if self._factor == 1 else rows * self._factor
