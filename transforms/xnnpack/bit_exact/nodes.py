@@ -63,7 +63,7 @@ UNKNOWN = Inexact("it is not known to give the same bits on every processor", QU
 
 EXACT_FLOAT = frozenset(
     {
-        *("abs", "bankers_rounding", "ceiling", "floor", "negate", "sign", "square"),
+        *("abs", "bankers_rounding", "ceiling", "floor", "sign", "square"),
         *("add", "copysign", "divide", "multiply", "prelu", "squared_difference", "subtract"),
     }
 )
@@ -130,6 +130,8 @@ def _inexact_float(node: xnnpack.NodeOp) -> Inexact | None:
         case xnnpack.MaxPooling2dOp() | xnnpack.ArgMaxPooling2dOp() | xnnpack.ClampOp():
             return ZERO
         case xnnpack.UnaryOp():
+            if node.kind.data == "negate":
+                return ZERO
             return None if node.kind.data in EXACT_FLOAT else FUNCTION
         case xnnpack.BinaryOp():
             return _inexact_binary(node)
