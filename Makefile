@@ -273,6 +273,20 @@ test-cpp: venv ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake --build build/sanitize
 	ctest --test-dir build/sanitize --output-on-failure --label-exclude long
 
+# Files of --bit-exact have one result on these.
+BIT_EXACT_ON = --on 'Nehalem=qemu-x86_64 -cpu Nehalem $(BIN)/xnn_executor_runner' \
+    --on 'Haswell=qemu-x86_64 -cpu Haswell $(BIN)/xnn_executor_runner' \
+    --on 'Skylake=qemu-x86_64 -cpu Skylake-Server $(BIN)/xnn_executor_runner' \
+    --on 'Arm=$(ARM_RUNNER)' \
+    --on 'Cortex-A53=env $(ARM_LIBRARY) qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu cortex-a53 build/arm/backend_cpp/xnn_executor_runner'
+
+.PHONY: test-bit-exact
+test-bit-exact: build ## That files of --bit-exact have the same results on emulated x86 and Arm processors; installs what that takes; not part of test
+	scripts/setup_arm.sh $(BIN)/python build/arm-wheel
+	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
+	cmake --build build/arm --target xnn_executor_runner
+	$(BIN)/python -m bench.bit_exact $(BIT_EXACT_ON) $(ARGS)
+
 .PHONY: test-linked
 test-linked: venv ## The runner with an XNNPACK that it links instead of loading one; builds the runtime anew, not part of test
 	cmake --log-level=WARNING -S . -B build/sanitize -G Ninja $(SANITIZED)

@@ -397,6 +397,7 @@ LIT_TESTS = {
     "squared": ("avoid-xnnpack-faults", 2),
     "guarded": ("drop-softmax-guards", 1),
     "hidden": ("fill-hidden-rows", 0),
+    "products": ("make-bit-exact", 0),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

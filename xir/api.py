@@ -196,6 +196,12 @@ class XnnpackPartitioner:
     max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit: an option of `band-spatial`."""
 
+    bit_exact: bool = False
+    """Make results the same on all x86 and 64-bit Arm processors, to the bit, or fail at an op that cannot be.
+
+    Products of 8-bit numbers are computed in fp32; `to_executorch` refuses whatever differs between processors.
+    """
+
     def __post_init__(self) -> None:
         self.passes()
 
@@ -210,9 +216,23 @@ class XnnpackPartitioner:
     def passes_of(self, pipeline: str) -> list[XirPass]:
         """The passes of a pipeline, such as a phase of `delegate`, with these options."""
         given = {option.name: getattr(self, option.name) for option in dataclasses.fields(self)}
-        return [
+        passes = [
             _with_options(each, given) for each in passes_of(pipeline) if self.check or each.name != "check-xnnpack"
         ]
+        if not self.bit_exact:
+            return passes
+        # It computes in fp32 what takes longer on integers.
+        passes = [each for each in passes if each.name != "widen-depthwise"]
+        return _with_pass(passes, MAKE_BIT_EXACT, before="avoid-xnnpack-faults")
+
+
+MAKE_BIT_EXACT = "make-bit-exact"
+"""The pass whose presence asks `to_executorch` for `check-bit-exact`."""
+
+
+def _with_pass(passes: Sequence[XirPass], name: str, *, before: str) -> list[XirPass]:
+    """The passes, with one more in front of those named `before`."""
+    return [new for each in passes for new in ((*passes_of(name), each) if each.name == before else (each,))]
 
 
 def _with_options(each: XirPass, given: Mapping[str, object]) -> XirPass:
@@ -310,9 +330,13 @@ class EdgeProgram:
 
         `memory_plan` and `solver_seconds` are options of `plan-memory`: "exact" asks a solver where an arena may be too
         large, which needs `xir[solver]`. ValueError for seconds that are no number above 0.
+
+        DiagnosticError if a partitioner was asked for a `bit_exact` program, and the program cannot be one.
         """
         given = {"memory_plan": memory_plan, "solver_seconds": solver_seconds}
         passes = [_with_options(each, given) for each in passes_of("emit")]
+        if MAKE_BIT_EXACT in self.passes:
+            passes = _with_pass(passes, "check-bit-exact", before="lower-to-pte")
         module, ctx, said = _transform(self.module, self.ctx, passes, numerics, recorder, remarks)
         _add_constant_methods(module, self.constant_methods)
         return ExecutorchProgram(module, ctx, said, debug_info, (*self.passes, *_texts(passes)), self.remarks)
@@ -350,12 +374,15 @@ class ExecutorchProgram:
         their sizes are open. Delegates of other backends stay as they are. `pipeline` may be phases of `delegate`
         instead: "optimize,schedule,finish" rewrites delegates alone, and "optimize,finish" rounds as before.
 
-        `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses.
+        `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses, and
+        ValueError for a `bit_exact` partitioner: what stays as it is would not be checked.
         """
         from xir.dialects.pte import DEBUG_INFO_KEY, NamedDataOp
         from xir.transforms.pte.raise_from_pte import RaiseFromPtePass
         from xir.transforms.pte.raising.open_plans import restore_open_plans
 
+        if partitioner.bit_exact:
+            raise ValueError("bit_exact is for programs that are compiled whole, not for existing files")
         if any(graph.properties.get("target") == StringAttr("xir") for graph in ops_in(self.module, GraphOp)):
             partitioner = dataclasses.replace(partitioner, target="xir")
         placed = _places_given(self.module)
