@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from reference.runtimes import both
 from reference.tools import Tool
 from torch import nn
 
@@ -141,6 +142,10 @@ def test_a_network(folder: Path, aot: Tool) -> None:
     (folder / "net.py").write_text(MODEL, encoding="utf-8")
     said = aot("--model net.py:gate --quantize=static --bit-exact -t")
     assert "1 delegate, nothing outside" in said
+    inputs = [torch.randn(1, 3, 12, 12) for _ in range(4)]
+    runs = both((folder / "gate_xnnpack_q8.pte").read_bytes())
+    in_xir, in_stock = ([torch.as_tensor(run([x])[0]).clone() for x in inputs] for run in runs)
+    assert all(torch.equal(*pair) for pair in zip(in_xir, in_stock, strict=True))
 
 
 def test_a_network_in_float_is_refused_where_it_is_written(folder: Path, aot: Tool) -> None:

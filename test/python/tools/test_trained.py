@@ -65,6 +65,28 @@ def test_a_missing_package_is_one_line(
     assert not said.out
 
 
+@pytest.mark.parametrize("name", ["NNCF, default", "xir, best"])
+def test_a_peer_that_fails_has_its_reason(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other rows follow. What xir does must not fail."""
+
+    def fails() -> None:
+        raise RuntimeError("no node\nnor edge")
+
+    found = {name: fails, "exact": lambda: lambda inputs: inputs[0]}
+    monkeypatch.setattr(command, "TASKS", {"a": task})
+    monkeypatch.setattr(command, "recipes", lambda _: found)
+    if name.startswith("xir"):
+        with pytest.raises(RuntimeError, match="no node"):
+            command.main(["a"])
+        return
+    assert command.main(["a"]) == 0
+    *_, failed, exact = capsys.readouterr().out.splitlines()
+    assert failed == "| NNCF, default |  |  |  | fails: no node |"
+    assert exact.startswith("| exact | 1.000 | ")
+
+
 def test_other_missing_things(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="the package some-package of the extra 'trained' is not"):
         package_folder("no_such_package_at_all", "some-package")
