@@ -111,6 +111,7 @@ def checked(case: Case, passes: list[XirPass]) -> list[tuple[str, float]]:
 
 
 NOT_CHANGING = {
+    "check-bit-exact",
     "check-delegates",
     "check-quantization",
     "check-xnnpack",

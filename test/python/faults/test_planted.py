@@ -10,7 +10,14 @@ from xir.transforms.registry import PASSES
 
 FAULTS = planted_faults()
 
-KEEP_ALL = {"check-delegates", "check-quantization", "check-xnnpack", "drop-dead-resources", "mark-delegates"}
+KEEP_ALL = {
+    "check-bit-exact",
+    "check-delegates",
+    "check-quantization",
+    "check-xnnpack",
+    "drop-dead-resources",
+    "mark-delegates",
+}
 """Passes that check, count or mark, and leave what is computed alone."""
 
 

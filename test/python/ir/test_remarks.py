@@ -197,6 +197,7 @@ def test_the_last_of_its_like_is_final() -> None:
 # --- Passes ------------------------------------------------------------------------------------------------------
 
 QUIET = {
+    "check-bit-exact": "it looks, and changes nothing",
     "check-delegates": "it looks, and changes nothing",
     "check-quantization": "it looks, and changes nothing",
     "check-xnnpack": "it looks, and changes nothing; what XNNPACK refuses is the remark of the pass that delegates",
