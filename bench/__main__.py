@@ -16,13 +16,16 @@ from bench import latency, lowering, quantization, report
 from bench.models import named_model
 from bench.progress import step
 from bench.stock import Quantization, run_eager, stock_program
+from xir.cost.native import this_machine
 
 
 def processor() -> str:
-    """The CPU's model name, as the system gives it."""
+    """The CPU's model name, as the system gives it, and its generation: several may share a name on hired machines."""
+    machine = this_machine()
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
+            name = line.split(":", 1)[1].strip()
+            return f"{name}, {machine}" if machine.generation else name
     return platform.machine()
 
 
