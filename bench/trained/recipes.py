@@ -50,6 +50,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "fast, ranges of least own error": {"observer": "histogram"},
     "neither": {"equalization": False, "observer": "histogram"},
     'neither, observer="minmax"': {"equalization": False, "observer": "minmax"},
+    "fast, layers in float (min_sqnr=23.5)": {"min_sqnr": 23.5},
 }
 """What parts of the default give by themselves."""
 
