@@ -138,6 +138,7 @@ def draw_plot(rows: Sequence[Row], path: Path) -> bool:
         axes.legend(handles, runtimes, frameon=False, fontsize=8, loc="lower right")
         plural = "" if threads == 1 else "s"
         axes.set_title(f"Median latency, {threads} thread{plural}, of each model's slowest", fontsize=9, loc="left")
-        figure.savefig(path, format="svg", transparent=True, metadata={"Date": None, "Creator": "xir, make tables"})
+        none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(path, format="svg", transparent=True, metadata=none)
         pyplot.close(figure)
     return True
