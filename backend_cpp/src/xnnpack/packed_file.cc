@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -153,12 +154,21 @@ class FileSizeSignalBlocked {
   }
   FileSizeSignalBlocked(const FileSizeSignalBlocked&) = delete;
   ~FileSizeSignalBlocked() {
-    const timespec now{};
-    if (sigismember(&before_, SIGXFSZ) == 0) sigtimedwait(&signal_, nullptr, &now);
+    if (sigismember(&before_, SIGXFSZ) == 0) TakePending();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
  private:
+  // Apple has no sigtimedwait. sigwait alone would wait for ever if another thread took the signal
+  // in between, as may happen where it goes to the process, not to the thread that wrote.
+  void TakePending() {
+    static std::mutex one_at_a_time;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    sigset_t pending;
+    int taken;
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1) sigwait(&signal_, &taken);
+  }
+
   sigset_t signal_;
   sigset_t before_;
 };
