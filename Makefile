@@ -18,8 +18,19 @@ TOOLS := $(VENV)/.tools
 MODELS_INSTALLED := $(VENV)/.models
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
+COMPILER_INSTALLED := $(VENV)/.compiler
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find backend_cpp -type f 2>/dev/null) $(wildcard xir/schema/*.fbs)
 CPP_FILES = $(shell find backend_cpp -name '*.cc' -o -name '*.h')
+
+# What `make demo` runs: the whole build where there is one; else the compiler alone, and the runner beside it.
+COMPILER := $(BUILT)
+RUNNER := $(BUILT)
+RUNNER_PROGRAM := $(BIN)/xnn_executor_runner
+ifeq ($(wildcard $(BUILT)),)
+COMPILER := $(COMPILER_INSTALLED)
+RUNNER := build/runner/xnn_executor_runner
+RUNNER_PROGRAM := $(RUNNER)
+endif
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # Where programs of the build find XNNPACK, which does not lie beside them.
@@ -30,8 +41,13 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 ##@ Use
 .PHONY: demo
 demo: ## Compile MODEL (mv2), run it natively, compare with torch eager; installs only what that takes
-	@$(MAKE) --no-print-directory --jobs=2 $(BUILT) $(MODELS_INSTALLED)
-	$(BIN)/python scripts/demo.py --model_name $(MODEL)
+	@scripts/setup.sh $(VENV) system
+	@$(MAKE) --no-print-directory --jobs=2 $(RUNNER) demo-file
+	$(BIN)/python scripts/demo.py --model_name $(MODEL) --runner $(RUNNER_PROGRAM)
+
+.PHONY: demo-file
+demo-file: $(MODELS_INSTALLED) $(COMPILER)
+	$(BIN)/xir-aot --model_name $(MODEL) --delegate --output_dir build/demo
 
 .PHONY: bench
 bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8, CPU=zen4 by a cost profile
@@ -122,6 +138,18 @@ $(BUILT): $(NATIVE_SOURCES) | $(TOOLS)
 	$(BIN)/pip install --quiet --no-compile --no-build-isolation --no-deps --config-settings=cmake.define.XIR_WERROR=ON \
 	    --config-settings=cmake.define.XIR_UNITY=$(UNITY) --editable .
 	touch $@
+
+# The Python parts, and the runner without Python: together what compiles a model and runs its file.
+$(COMPILER_INSTALLED): pyproject.toml | $(TOOLS)
+	XIR_NATIVE=OFF $(BIN)/pip install --quiet --no-compile --no-build-isolation --no-deps --editable .
+	touch $@
+
+build/runner/xnn_executor_runner: $(NATIVE_SOURCES)
+	@echo 'Compiling the runner takes a minute the first time'
+	@cmake --log-level=WARNING -S backend_cpp -B build/runner -G Ninja -DCMAKE_BUILD_TYPE=Release -DXIR_WERROR=ON \
+	    -DXIR_UNITY=$(UNITY) -DXIR_BUILD_SHARED=OFF
+	@cmake --build build/runner --target xnn_executor_runner > build/runner/build.log \
+	    || { cat build/runner/build.log; exit 1; }
 
 ##@ Test
 .PHONY: test

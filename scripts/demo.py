@@ -1,6 +1,6 @@
-"""`make demo`: compile a model of the zoo, run the file natively, and hold the result against torch eager.
+"""The end of `make demo`: run the file of a model of the zoo natively, and hold the result against torch eager.
 
-The first two steps are commands that a user could type, and are shown as such.
+What it runs is a command that a user could type, and is shown as such.
 """
 
 import argparse
@@ -26,12 +26,12 @@ WARM_UPS = 10
 ITERATIONS = 50
 
 
-def run(*command: str | Path) -> str:
+def run(tool: Path, *options: str | Path) -> str:
     """Show a command, run it, show what it prints and give it back."""
-    tool, *arguments = map(str, command)
-    print(f"\n$ {tool} {' '.join(arguments)}", flush=True)
+    arguments = list(map(str, options))
+    print(f"\n$ {tool.name} {' '.join(arguments)}", flush=True)
     lines: list[str] = []
-    with subprocess.Popen([BIN / tool, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([tool, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -68,15 +68,14 @@ def compare(expected: np.ndarray, actual: np.ndarray) -> float:
 
 
 def main() -> int:
-    """Run the steps; 1 if the two outputs differ by more than they may."""
+    """Run the file and the model; 1 if the two outputs differ by more than they may."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--model_name", default="mv2", choices=MODELS, metavar="NAME", help="default: mv2")
     parser.add_argument("--output_dir", type=Path, default=Path("build/demo"), help="default: build/demo")
     parser.add_argument("--threads", type=int, default=1, help="of both runtimes (default: 1)")
+    parser.add_argument("--runner", type=Path, required=True, help="the native runner")
     arguments = parser.parse_args()
     name, folder, threads = arguments.model_name, arguments.output_dir, arguments.threads
-
-    run("xir-aot", "--model_name", name, "--delegate", "--output_dir", folder)
 
     with step(f"Loading {name}"):
         model, inputs = load_model(name)
@@ -84,7 +83,7 @@ def main() -> int:
     for path, tensor in zip(paths, inputs, strict=True):
         np.save(path, tensor.numpy())
     printed = run(
-        "xnn_executor_runner",
+        arguments.runner,
         *("--model_path", folder / f"{name}_xnnpack_fp32.pte"),
         *("--inputs", ",".join(map(str, paths))),
         *("--output-dir", folder / f"{name}_outputs"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine to build and test xir: system packages, then a virtual environment with the pinned Python packages.
 # usage: scripts/setup.sh VENV_DIRECTORY         everything
+#        scripts/setup.sh VENV_DIRECTORY system  the system packages alone
 #        scripts/setup.sh VENV_DIRECTORY tools   a new environment with what compiles xir's C++
 #        scripts/setup.sh VENV_DIRECTORY models  what compiles and runs the zoo's models, into an environment of `tools`
 #        scripts/setup.sh --clang             Clang alone, which `make fuzz-loader` needs
@@ -93,8 +94,8 @@ install() {
   "${pip[@]}" "$@"
 }
 
-install_tools() {
-  local missing pins
+install_system() {
+  local missing
   python=$(find_python)
   read -ra missing <<< "$(missing_packages | xargs)"
   if [[ ${#missing[@]} -gt 0 ]]; then
@@ -105,6 +106,11 @@ install_tools() {
     echo 'error: xir needs Python 3.11 or newer; name one with PYTHON=/path/to/python' >&2
     exit 1
   fi
+}
+
+install_tools() {
+  local pins
+  install_system
   say "Making $venv with $("$python" --version)"
   "$python" -m venv "$venv"
   mapfile -t pins < <(pins_of scikit-build-core pybind11 packaging pathspec)
@@ -124,6 +130,7 @@ install_models() {
 }
 
 case ${2:-all} in
+  system) install_system ;;
   tools) install_tools ;;
   models) install_models ;;
   all)
@@ -133,7 +140,7 @@ case ${2:-all} in
     install -r requirements-no-deps.txt
     ;;
   *)
-    echo "error: '$2' is none of tools, models, all" >&2
+    echo "error: '$2' is none of system, tools, models, all" >&2
     exit 1
     ;;
 esac

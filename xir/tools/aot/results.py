@@ -148,10 +148,9 @@ def latency(program: ExecutorchProgram, path: str, profile: MethodProfile) -> st
 def who_runs_it(program: ExecutorchProgram) -> str:
     """The kernels that runtimes lack; nothing if each of them runs the file."""
     from xir.dialects.edge.kernels import EXECUTORCH
-    from xir.runtime import portable_kernels
 
     stock = program.missing_kernels
-    native = [name for name in program.kernel_names if name not in portable_kernels()]
+    native = _missing_native_kernels(program)
     said: list[str] = []
     if stock:
         said.append(f"stock {EXECUTORCH} refuses it, for it has no kernel {', '.join(stock)}")
@@ -160,6 +159,15 @@ def who_runs_it(program: ExecutorchProgram) -> str:
         names = pronoun if native == stock else ", ".join(native)
         said.append(f"xir runs it in Python only, since its native runner lacks {names}")
     return "; ".join(said)
+
+
+def _missing_native_kernels(program: ExecutorchProgram) -> list[str]:
+    """Those that xir's native runner lacks; empty where xir was installed without it."""
+    try:
+        from xir.runtime import portable_kernels
+    except ModuleNotFoundError:
+        return []
+    return [name for name in program.kernel_names if name not in portable_kernels()]
 
 
 def refuse_missing_kernels(program: ExecutorchProgram) -> None:
