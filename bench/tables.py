@@ -9,6 +9,7 @@ files (`--draw` measures nothing). A row that is measured again replaces the ear
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import datetime
 import json
@@ -30,7 +31,7 @@ from bench import quantization
 from bench.__main__ import processor
 from bench.latency import Latency, compare_all
 from bench.models import named_model
-from bench.peers import FORMS, Inputs, Peer, installed_peers
+from bench.runtimes import FORMS, Inputs, Peer, installed_peers
 from bench.processes import in_copy_of_process
 from bench.progress import step
 
@@ -142,8 +143,14 @@ def rows_of(name: str, form: str, peers: Sequence[Peer], threads: Sequence[int],
         if form not in peer.forms:
             continue
         path = folder / f"{label}_{form}_{slug(peer.name)}{peer.suffix}"
-        with step(f"Compiling {label}, {form}, with {peer.name}"):
-            programs.append((peer, path, compile_form(peer, model, sample, form, path)))
+        # A peer's quantizer may change the model in place.
+        own = copy.deepcopy(model)
+        try:
+            with step(f"Compiling {label}, {form}, with {peer.name}"):
+                programs.append((peer, path, compile_form(peer, own, sample, form, path)))
+        except Exception as error:  # whatever another's tool raises; the others are measured all the same
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            print(f"warning: {peer.name} has no {form} of {label}: {said[-1]}", file=sys.stderr)
     memory = [memory_of(peer, path, sample) for peer, path, _ in programs]
     rows: list[Row] = []
     for count in threads:

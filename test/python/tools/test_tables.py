@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.draw import draw_page
-from bench.peers import PEERS, STOCK, XIR
+from bench.runtimes import PEERS, STOCK, XIR
 from bench.tables import Results, Row, size_of, slug
 
 
