@@ -18,6 +18,7 @@ import pytest
 import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
+from reference.registrations import look_up_composites_once
 
 from xir.runtime import Runtime
 
@@ -35,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    look_up_composites_once()
     command = config.getoption("--on")
     settings.register_profile("xir", phases=[Phase.generate] if command else [Phase.generate, Phase.shrink])
     settings.load_profile("xir")
