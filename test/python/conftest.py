@@ -58,8 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What is imported by now stays. Python's collector need not look through PyTorch's objects in each test.
 
-    Nor need it look at every 700 new objects: an export makes a million, of which few are garbage in cycles, and looking
-    that often takes a tenth of the time of all tests.
+    Nor need it look at every 700 new objects: an export makes a million, of which few are garbage in cycles, and
+    looking that often takes a tenth of the time of all tests.
     """
     gc.collect()
     gc.freeze()

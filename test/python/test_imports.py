@@ -152,10 +152,10 @@ SMALLEST = "from xir.transforms.pte.memory.exact import Lifetime, solve"
 @pytest.mark.parametrize(
     ("extras", "call"),
     [
-        ({"importer"}, "from xir.tools.xir_aot import main; code = main(['--model_name', 'add', '--quantize'])"),
         (
             {"importer"},
-            "from xir.tools.xir_aot import main; code = main(['--model_name', 'mv2', '--explore', 'p.html'])",
+            "from xir.tools.xir_aot import main\ncode = main(['--model_name', 'add', '--quantize'])\n"
+            + "code = code or main(['--model_name', 'mv2', '--explore', 'p.html'])",
         ),
         ({"lsp"}, "import xir.lsp.server; code = 0"),
         ({"solver"}, f"{SMALLEST}; code = solve([Lifetime(16, 0, 0)], [16], 16, 1.0).lower_bound - 16"),
