@@ -18,6 +18,7 @@ import pytest
 import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
+from reference.registrations import look_up_composites_once
 
 from xir.runtime import Runtime
 
@@ -35,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    look_up_composites_once()
     command = config.getoption("--on")
     settings.register_profile("xir", phases=[Phase.generate] if command else [Phase.generate, Phase.shrink])
     settings.load_profile("xir")
@@ -54,9 +56,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays. Python's collector need not look through PyTorch's objects in each test."""
+    """What is imported by now stays. Python's collector need not look through PyTorch's objects in each test.
+
+    Nor need it look at every 700 new objects: an export makes a million, of which few are garbage in cycles, and
+    looking that often takes a tenth of the time of all tests.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def seed(number: int) -> None:

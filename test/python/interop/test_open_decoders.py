@@ -25,7 +25,7 @@ SIZE: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,
     "intermediate_size": 48,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": 1,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": max(LENGTHS),
@@ -51,7 +51,7 @@ def mistral(transformers: Any, **options: Any) -> Any:
 
 
 def gpt2(transformers: Any, **options: Any) -> Any:
-    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": max(LENGTHS), "use_cache": False}
+    sizes = {"n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": max(LENGTHS), "use_cache": False}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=VOCABULARY, **sizes, **options))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import re
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import torch
-from llm.tiny_models import write_family
+from llm.tiny_models import TWO_LAYERS, write_family
 from torch import nn
 
 from xir.llm import ExportOptions, LlmError, Tokenizer, calibration_of, export, load, perplexity
@@ -24,6 +25,8 @@ from xir.llm.texts import HELD_OUT, LENGTH, PIECES, Calibration
 from xir.llm.tiny import TEXT, write_tokenizer
 from xir.tools.xir_llm import main
 
+two_layers = partial(write_family, **TWO_LAYERS)
+"""A family's model of which the second layer reads what the first, already rounded, computes."""
 FAMILIES = ["Llama", "Qwen2", "Gemma3Text", "GPTNeoX"]
 """Output layers that share the embedding's weights, biases, two kinds of attention, other names of layers."""
 
@@ -47,7 +50,7 @@ def noise(model: Any, exact: Any, tokens: list[list[int]]) -> float:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_logits_are_nearer(family: str, tmp_path: Path) -> None:
     """On texts that were not seen, in as many bytes."""
-    model = write_family(family, tmp_path)
+    model = two_layers(family, tmp_path)
     plain, rounded = deepcopy(model), deepcopy(model)
     quantize(plain, "int4", 32, "none")
     quantize(rounded, "int4", 32, "none", texts=texts(8, 48))
@@ -64,7 +67,7 @@ def test_logits_are_nearer(family: str, tmp_path: Path) -> None:
 
 def test_other_types_of_weights(tmp_path: Path) -> None:
     """Of bf16, calibrated in fp32; activations are then of the type asked for."""
-    model = write_family("Llama", tmp_path, tie_word_embeddings=False).bfloat16()
+    model = two_layers("Llama", tmp_path, tie_word_embeddings=False).bfloat16()
     quantize(model, "int4", 32, "int8", torch.bfloat16, texts(2, 32))
     assert {each.dtype for each in model.parameters()} == {torch.bfloat16}
     with torch.no_grad():
@@ -72,7 +75,7 @@ def test_other_types_of_weights(tmp_path: Path) -> None:
 
 
 def test_what_texts_do_not_reach_is_rounded_to_the_nearest(tmp_path: Path) -> None:
-    model: Any = write_family("Llama", tmp_path)
+    model: Any = two_layers("Llama", tmp_path)
     model.spare = nn.Linear(64, 8)
     wanted = Int4Weight.nearest(model.spare.weight, 32)
     quantize(model, "int4", 32, texts=texts(2, 32))
@@ -80,10 +83,10 @@ def test_what_texts_do_not_reach_is_rounded_to_the_nearest(tmp_path: Path) -> No
 
 
 def test_groups_that_do_not_divide(tmp_path: Path) -> None:
-    model = write_family("Llama", tmp_path)
+    model = two_layers("Llama", tmp_path)
     with pytest.raises(LlmError, match="has 96 inputs, no multiple of the group size 64: --group-size 32 or 96 "):
         quantize(model, "int4", 64, texts=texts(2, 32))
-    model = write_family("Llama", tmp_path, hidden_size=80, num_attention_heads=5, num_key_value_heads=1)
+    model = two_layers("Llama", tmp_path, hidden_size=80, num_attention_heads=5, num_key_value_heads=1)
     with pytest.raises(LlmError, match="has 80 inputs, no multiple of the group size 32: give --quantize int8"):
         quantize(model, "int4", 32, texts=texts(2, 32))
 
@@ -98,7 +101,7 @@ def with_rounded(model: Any, path: str) -> Any:
 
 def test_the_estimated_divergence_is_the_measured_one(tmp_path: Path) -> None:
     """Within a factor of three, for errors of tokens add up in averages; the worst layers are found."""
-    model: Any = write_family("Llama", tmp_path)
+    model: Any = two_layers("Llama", tmp_path)
     layers = {path: each for path, each in model.named_modules() if isinstance(each, nn.Linear) and path != "lm_head"}
     rounded = {path: Int4Weight.nearest(each.weight, 32) for path, each in layers.items()}
     seen = texts(8, 64)
@@ -155,7 +158,7 @@ def stored_bytes(model: nn.Module) -> int:
 @pytest.mark.parametrize("tied", [True, False])
 def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
     """No more than allowed, and on other texts the answers are nearer the more there are."""
-    model = write_family("Llama", tmp_path, tie_word_embeddings=tied)
+    model = two_layers("Llama", tmp_path, tie_word_embeddings=tied)
 
     def quantized(max_bytes: int | None) -> tuple[Any, list[str]]:
         found = deepcopy(model)
@@ -181,7 +184,7 @@ def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path: Path) -> Path:
     tokenizer = write_tokenizer(tmp_path)
-    write_family("Llama", tmp_path, vocab_size=tokenizer.get_vocab_size())
+    two_layers("Llama", tmp_path, vocab_size=tokenizer.get_vocab_size())
     (tmp_path / "long.txt").write_text("\n".join([TEXT, TEXT.upper(), TEXT[::-1]] * 4), encoding="utf-8")
     return tmp_path
 
@@ -194,7 +197,7 @@ def test_the_command_says_what_it_costs(folder: Path, capsys: pytest.CaptureFixt
     said = re.match(r"perplexity ([\d.]+) before, ([\d.]+) after \(([+-][\d.]+) %\), on (\d+)", capsys.readouterr().out)
     assert said is not None
     parts = calibration_of(folder / "long.txt", Tokenizer(folder), 64)
-    model = write_family("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
+    model = two_layers("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
     before = perplexity_of(model, parts.held_out)
     quantize(model, "int4", 32, texts=parts.seen)
     after = perplexity_of(model, parts.held_out)
@@ -235,7 +238,7 @@ def test_the_command_names_layers_in_8_bits(folder: Path, capsys: pytest.Capture
 def test_perplexity_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """That of transformers' loss, in parts as long as the caches."""
     export(folder, folder / "net.pte", ExportOptions(max_seq_len=32))
-    model: Any = write_family("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
+    model: Any = two_layers("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
     tokens = Tokenizer(folder).encode(TEXT * 2)[:70]
     with torch.no_grad():
         lost = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from llm.logits import PROMPT, expected, logits_of, stock_logits
-from llm.tiny_models import FAMILIES, write_family
+from llm.tiny_models import FAMILIES, TWO_LAYERS, write_family
 from reference.runtimes import load_stock
 
 from xir.llm import ExportOptions, LanguageModel, LlmError, export, load
@@ -106,7 +106,7 @@ def test_heads_are_those_that_the_model_writes(name: str, tmp_path: Path) -> Non
 
 def test_a_model_without_keys_and_values_is_refused(tmp_path: Path) -> None:
     """Layers of convolutions keep another state."""
-    write_family("Lfm2", tmp_path, layer_types=["conv", "full_attention"])
+    write_family("Lfm2", tmp_path, **TWO_LAYERS, layer_types=["conv", "full_attention"])
     with pytest.raises(LlmError, match="layer 0 has a cache of another kind than keys and values"):
         export(tmp_path, tmp_path / "model.pte", OPTIONS)
     assert not (tmp_path / "model.pte").exists()

@@ -20,7 +20,7 @@ from xir.llm.huggingface.sources import load_model
 from xir.llm.tiny import BEGIN, CHAT_TEMPLATE, END, TEXT, write_tokenizer
 from xir.tools.xir_llm import main
 
-SIZES = {"hidden_size": 64, "intermediate_size": 96, "vocab_size": 400}
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": 400}
 FAMILIES = {"Llama": "llama", "Qwen2": "qwen2", "Qwen3": "qwen3"}
 NAMES = {
     "embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm",
@@ -243,7 +243,7 @@ def test_damaged_heads(change: Any, message: str, file: Path, capsys: pytest.Cap
 def test_models_that_are_not_read(
     metadata: dict[str, Any], tensors: dict[str, np.ndarray], message: str, tmp_path: Path
 ) -> None:
-    model = write_family("Llama", tmp_path)
+    model = write_family("Llama", tmp_path, **SIZES)
     every = tensors_of(model, "llama") | tensors
     head = metadata_of(model, "llama") | metadata
     write_gguf(tmp_path / "a.gguf", head, {name: ("F32", value) for name, value in every.items()})
