@@ -80,9 +80,7 @@ def select(*, self: Terms, dim: int, index: int) -> Terms:
     return np.take(self, index, axis=dim)
 
 
-def scattered(
-    *, self: Terms, src: Terms, dim: int, start: int | None, end: int | None, step: int
-) -> Terms:
+def scattered(*, self: Terms, src: Terms, dim: int, start: int | None, end: int | None, step: int) -> Terms:
     result = self.copy()
     np.moveaxis(result, dim, 0)[start:end:step] = np.moveaxis(src, dim, 0)
     return result
@@ -169,7 +167,9 @@ def convolution(
     """Over one dimension of space or several."""
     assert not transposed
     rank = weight.ndim - 2
-    stride, padding, dilation = ([*(given if len(given) == rank else [given[0]] * rank)] for given in (stride, padding, dilation))
+    stride, padding, dilation = (
+        [*(given if len(given) == rank else [given[0]] * rank)] for given in (stride, padding, dilation)
+    )
     x = pad(self=input, pad=[amount for each in reversed(padding) for amount in (each, each)], value=0.0)
     taps = zip(x.shape[2:], weight.shape[2:], stride, dilation, strict=True)
     space = [(size - (taps - 1) * apart - 1) // step + 1 for size, taps, step, apart in taps]

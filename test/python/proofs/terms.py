@@ -37,9 +37,7 @@ def each(function: Callable[..., Term], *operands: Terms) -> Terms:
     return np.asarray(result, object)
 
 
-def variables(
-    name: str, shape: Sequence[int], element: Attribute, positions: int = 0
-) -> tuple[Terms, list[Term]]:
+def variables(name: str, shape: Sequence[int], element: Attribute, positions: int = 0) -> tuple[Terms, list[Term]]:
     """An input of a type: a variable for each element, and between which bounds it lies.
 
     Plain integers are `positions`, which may count from the end.

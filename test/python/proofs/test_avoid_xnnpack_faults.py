@@ -30,8 +30,10 @@ def extremes() -> Iterator[str]:
     """Maxima and minima of what is 0 or 1 by XNNPACK's count, as left or right operand."""
     for kind, number, swapped, shape in product(("maximum", "minimum"), (0, 1), (False, True), ((), (2,), (3, 2))):
         graph = Graph()
-        value = graph.binary("multiply", graph.input(*shape), graph.number(np.float32([number])[: len(shape) or 1]))
-        value = graph.unary("abs", graph.binary("subtract", value, graph.number(np.float32([0]))))
+        value = graph.binary(
+            "multiply", graph.input(*shape), graph.number(np.array([number], np.float32)[: len(shape) or 1])
+        )
+        value = graph.unary("abs", graph.binary("subtract", value, graph.number(np.array([0], np.float32))))
         other = graph.input(3, 2)
         yield graph.text(graph.binary(kind, *((other, value) if swapped else (value, other))))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 from math import prod
 
@@ -74,6 +74,5 @@ def along() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("texts", "at_least"), [(permuted, 50), (broadcast, 6), (along, 60)])
-def test_many_dimensions(texts: object, at_least: int) -> None:
-    assert callable(texts)
+def test_many_dimensions(texts: Callable[[], Iterator[str]], at_least: int) -> None:
     prove_all(texts(), FEW, at_least=at_least, reading=Reading(weights=False))

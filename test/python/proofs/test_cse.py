@@ -22,8 +22,8 @@ MADE: tuple[Callable[[Graph, Value, Value], Value], ...] = (
     lambda graph, x, y: graph.slice(x, [(0, 2), (1, 1)]),
     lambda graph, x, y: graph.clamp(x, 0.0, 6.0),
     lambda graph, x, y: graph.clamp(x, 0.0, None),
-    lambda graph, x, y: graph.binary("add", x, graph.number(np.float32([1.0]))),
-    lambda graph, x, y: graph.binary("add", x, graph.number(np.float32([2.0]))),
+    lambda graph, x, y: graph.binary("add", x, graph.number(np.array([1.0], np.float32))),
+    lambda graph, x, y: graph.binary("add", x, graph.number(np.array([2.0], np.float32))),
     lambda graph, x, y: graph.convert(graph.unary("exp", x), "!quant.uniform<i8:f32, 0.5>"),
     lambda graph, x, y: graph.convert(graph.unary("exp", x), "!quant.uniform<i8:f32, 0.25>"),
 )

@@ -36,7 +36,9 @@ def products() -> Iterator[str]:
             filter = graph.constant(size, 1, 1, 2)
             made = graph.convolution(graph.input(1, 1, 2, 2), filter, [0] * 4, [1, 1], "", *bias)
             value = make(graph, made)
-            yield graph.text(*(graph.convolution(value, graph.constant(1, 1, 1, size), [0] * 4, [1, 1]) for _ in bias or [0]))
+            yield graph.text(
+                *(graph.convolution(value, graph.constant(1, 1, 1, size), [0] * 4, [1, 1]) for _ in bias or [0])
+            )
 
 
 def test_products() -> None:

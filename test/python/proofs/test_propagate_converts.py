@@ -1,4 +1,4 @@
-"""`propagate-converts`: moves of 16-bit numbers between conversions, whether the program or the compiler wrote these."""
+"""`propagate-converts`: moves of 16-bit numbers between conversions of the program's or of the compiler's."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def heads() -> Iterator[str]:
     yield f"""
 func.func @forward(%x: tensor<?x?x2xf32>) -> tensor<?x2x?x1xf32> {{{SIZES.replace("%n", "%s").replace("%t", "%n")}
   %nh = edge.executorch_prim.mul.Scalar()[%n] {{a = {OPEN} : i64, b = 2 : i64}} : (i64) -> i64
-  %0 = edge.view(%x)[%s, %nh] {{size = array<i64: {OPEN}, {OPEN}, 1>}} : (tensor<?x?x2xf32>, i64, i64) -> tensor<?x?x1xf32>
+  %0 = edge.view(%x)[%s, %nh] {{size = array<i64: {OPEN}, {OPEN}, 1>}}
+       : (tensor<?x?x2xf32>, i64, i64) -> tensor<?x?x1xf32>
   %1 = edge.transpose.int(%0) {{dim0 = 0 : i64, dim1 = 1 : i64}} : (tensor<?x?x1xf32>) -> tensor<?x?x1xf32>
   %2 = edge.view(%1)[%n, %s] {{size = array<i64: {OPEN}, 2, {OPEN}, 1>}}
        : (tensor<?x?x1xf32>, i64, i64) -> tensor<?x2x?x1xf32>

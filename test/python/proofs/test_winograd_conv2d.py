@@ -24,10 +24,8 @@ def convolutions() -> Iterator[str]:
         graph = Graph()
         random = np.random.default_rng(height)
         filter = graph.number((4 * random.integers(-3, 4, (1, 3, 3, 2))).astype(np.float32))
-        bias = graph.number(np.float32([5]))
-        yield graph.text(
-            graph.convolution(graph.input(1, height, width, 2), filter, [padding] * 4, [1, 1], "", bias)
-        )
+        bias = graph.number(np.array([5], np.float32))
+        yield graph.text(graph.convolution(graph.input(1, height, width, 2), filter, [padding] * 4, [1, 1], "", bias))
 
 
 def test_forms() -> None:
