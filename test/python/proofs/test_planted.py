@@ -222,10 +222,10 @@ FAULTS = {
         depthwise.depthwise,
         NUMBERS,
     ),
-    "a bias at the next product": Fault(
-        "transforms.xnnpack.composed_convolutions.toom_cook",
-        "shares[1] = 1.0",
-        "shares[2] = 1.0",
+    "a bias at another product": Fault(
+        "transforms.xnnpack.composed_convolutions.nodes",
+        "return np.multiply.outer(shares.T, values).astype(np.float32)",
+        "return np.multiply.outer(shares.T[::-1], values).astype(np.float32)",
         WinogradConv2dPass(form=(2, 2)),
         winograd.convolutions,
         NUMBERS,

@@ -12,7 +12,10 @@ from typing import Any
 
 @contextlib.contextmanager
 def planted(name: str, before: str, after: str) -> Generator[None]:
-    """The functions of a module `xir.<name>` become those of its source with `after` instead of `before`."""
+    """The functions of a module `xir.<name>` become those of its source with `after` instead of `before`.
+
+    What functions keep of earlier calls (`functools.cache`) stays: plant where nothing is kept.
+    """
     module = importlib.import_module(f"xir.{name}")
     source = inspect.getsource(module)
     assert source.count(before) == 1, before
