@@ -66,7 +66,7 @@ def passes_page() -> str:
     text = (
         "# Passes\n\nEach pass is a flag of `xir-opt`, `--<pass>[=option=value …]`, and a name in `--pass-pipeline`.\n"
     )
-    text += "All passes are tested; the section of a [proved](../testing.md#proofs) pass says so.\n\n"
+    text += "The section of a pass says whether it is tested, or [proved](../testing.md#proofs) as well.\n\n"
     for name in PASSES:
         info = describe(name)
         text += f"## `{name}`\n\n{info.summary}\n\n"
@@ -82,8 +82,10 @@ def passes_page() -> str:
 
 
 def proved(graphs: str) -> str:
-    """For which graphs a pass is proved, if it is."""
-    return f"**Proved** to keep every value, at small shapes, for {graphs}; tested for more.\n\n" if graphs else ""
+    """Whether a pass is proved, for which graphs, or tested alone."""
+    if not graphs:
+        return "**Tested**, not proved.\n\n"
+    return f"**Proved and tested**: proved to keep every value, at small shapes, for {graphs}; tested for more.\n\n"
 
 
 def edge_page() -> str:

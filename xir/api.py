@@ -214,7 +214,10 @@ class XnnpackPartitioner:
         return tuple(self.passes_of("delegate"))
 
     def passes_of(self, pipeline: str) -> list[XirPass]:
-        """The passes of a pipeline, such as a phase of `delegate`, with these options."""
+        """The passes of a pipeline, such as a phase of `delegate`, with these options.
+
+        ValueError for one that cannot be made `bit_exact`, since it lacks the pass that comes behind what does that.
+        """
         given = {option.name: getattr(self, option.name) for option in dataclasses.fields(self)}
         passes = [
             _with_options(each, given) for each in passes_of(pipeline) if self.check or each.name != "check-xnnpack"
@@ -231,7 +234,12 @@ MAKE_BIT_EXACT = "make-bit-exact"
 
 
 def _with_pass(passes: Sequence[XirPass], name: str, *, before: str) -> list[XirPass]:
-    """The passes, with one more in front of those named `before`."""
+    """The passes, with one more in front of those named `before`. ValueError if there are none of them.
+
+    A promise that a pass keeps, such as `bit_exact`, would otherwise be broken without a word.
+    """
+    if all(each.name != before for each in passes):
+        raise ValueError(f"the passes have no '{before}', before which '{name}' has to run")
     return [new for each in passes for new in ((*passes_of(name), each) if each.name == before else (each,))]
 
 

@@ -55,6 +55,9 @@ class CollapseDimsPass(XirPass):
     """The largest number of dimensions that tensors may have."""
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "permutations, sums, expansions, reductions and softmax of tensors with four and five dimensions"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -51,6 +51,9 @@ class PutSlicesPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "every slice and row of a buffer of three by two, and all positions that are given at run time"
+    )
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite what is between each buffer and its update."""

@@ -43,6 +43,7 @@ class RaiseGroupedQueryPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "one or two heads that two or three heads of queries share, as neighbours or in turn"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

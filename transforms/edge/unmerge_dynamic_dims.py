@@ -58,6 +58,7 @@ class UnmergeDynamicDimsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "rows and heads that are merged with a batch, at three pairs of open sizes"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

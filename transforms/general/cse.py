@@ -45,6 +45,7 @@ class CsePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "each two of fourteen nodes that differ in an operand, an attribute, a constant or a type"
     preserves: ClassVar = (ValueAnalysis,)
 
     delegates: bool = True

@@ -21,6 +21,7 @@ from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.ir.walking import ops_in
 from xir.runtime import Runtime
+from xir.transforms.pipelines import PIPELINES, Pipeline
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.bit_exact import inexact_nodes
 
@@ -185,3 +186,15 @@ def test_an_existing_file_is_not_checked() -> None:
     program = xir.to_edge(torch.export.export(nn.ReLU().eval(), (torch.randn(2, 3),))).to_executorch()
     with pytest.raises(ValueError, match="compiled whole"):
         program.optimized(xir.XnnpackPartitioner(bit_exact=True))
+
+
+def test_pipelines_that_lack_the_place_of_a_pass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left out without a word: neither what makes results exact, nor what checks them."""
+    exact = xir.XnnpackPartitioner(bit_exact=True)
+    assert [each.name for each in exact.passes_of("finish")][1] == "make-bit-exact"
+    with pytest.raises(ValueError, match="no 'avoid-xnnpack-faults', before which 'make-bit-exact' has to run"):
+        exact.passes_of("optimize,schedule")
+    edge = xir.to_edge(torch.export.export(nn.ReLU().eval(), (torch.randn(2, 3),))).to_backend(exact)
+    monkeypatch.setitem(PIPELINES, "emit", Pipeline("decompose-for-kernels,plan-memory"))
+    with pytest.raises(ValueError, match="no 'lower-to-pte', before which 'check-bit-exact' has to run"):
+        edge.to_executorch()

@@ -10,6 +10,7 @@ import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
 from executorch.exir import to_edge_transform_and_lower
+from reference.planting import planted
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import Dim
@@ -158,6 +159,41 @@ def test_the_command_compares_at_other_sizes(
     said = capsys.readouterr().out
     assert "its delegates alone are optimised (the whole program: output" in said
     assert "in a call of sizes" in said
+
+
+FAULTS = {
+    "any size taken for the greatest": (
+        "transforms.pte.raising.open_sizes",
+        "return not any(self._fits(number, dim, size) for size in range(bound - 1, 0, -1))",
+        "return any(self._fits(number, dim, size) for size in range(bound - 1, 0, -1))",
+    ),
+    "no size taken for a run-time one": (
+        "transforms.pte.raising.open_sizes",
+        "sizes = [DYNAMIC_INDEX if is_dynamic(size) else size for size in found]",
+        "sizes = list(bounds)",
+    ),
+}
+"""Of passes on files with open sizes: a module, what stands there, and what stands there instead."""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_command_finds_planted_mistakes(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file that the mistake makes computes right at the greatest size; the command keeps what runs at all."""
+    old = stock_file(CASES["skips"], tmp_path / "old.pte")
+    command = [str(old), "-o", str(tmp_path / "better.pte"), "--no-stock", "--cpu", "any"]
+    assert main(command) == 0
+    assert "delegates alone" not in capsys.readouterr().out
+    with planted(*FAULTS[name]):
+        assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "its delegates alone are optimised (the whole program: " in said
+    assert "it does not run 'forward' in a call of sizes" in said or "at no other sizes that are drawn" in said
+    remade, stock = load_stock(tmp_path / "better.pte"), load_stock(old)
+    for sizes in CASES["skips"].sizes:
+        inputs = list(CASES["skips"].inputs(*sizes))
+        want = [each.clone() for each in stock.forward(inputs)]
+        for got, wanted in zip(remade.forward(inputs), want, strict=True):
+            torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_files_of_xir_with_open_sizes_stay(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,9 +27,8 @@ class Value:
     @property
     def outside(self) -> str:
         """The type as a function has it: what is quantised goes in and out as integers."""
-        stored = self.element
-        if stored.startswith("!quant.uniform<"):
-            stored = "ui8" if stored.startswith("!quant.uniform<u8") else "i8"
+        found = re.match(r"!quant\.uniform<(u?)(i?\d+)", self.element)
+        stored = self.element if found is None else f"{found[1]}i{found[2].lstrip('i')}"
         return f"tensor<{'x'.join(map(str, [*self.shape, stored]))}>"
 
 
@@ -109,6 +109,10 @@ class Graph:
     def convert(self, value: Value, element: str) -> Value:
         return self.node("convert {}", [value], value.shape, element)
 
+    def unasked_convert(self, value: Value, element: str) -> Value:
+        """A conversion of the compiler's own."""
+        return self.node("convert {} {xir.unasked}", [value], value.shape, element)
+
     def constant(self, *shape: int, element: str = "f32") -> Value:
         """Weights: elements that are numbered, so that they stand for any."""
         numbers = np.array([next(self.weights) for _ in range(prod(shape))]).reshape(shape)
@@ -147,6 +151,21 @@ class Graph:
         shape = [value.shape[0], *((size + around - taps) // step + 1 for size, taps, step, around in sizes), channels]
         text = f"conv2d {{}} {{padding = {array(padding)}, stride = {array(stride)}}}"
         return self.node(text, [value, filter, *bias], shape, element)
+
+    def depthwise(
+        self, value: Value, filter: Value, padding: int = 0, element: str = "", *bias: Value, bounds: str = ""
+    ) -> Value:
+        """With equal padding on all sides, and one filter for each channel."""
+        _, *image, channels = value.shape
+        sizes = [size + 2 * padding - taps + 1 for size, taps in zip(image, filter.shape[1:3], strict=True)]
+        around = f"padding = {array([padding] * 4)}"
+        text = f"depthwise_conv2d {{}} {{groups = {channels} : i32, {around}{bounds}}}"
+        return self.node(text, [value, filter, *bias], (value.shape[0], *sizes, channels), element)
+
+    def global_average(self, value: Value, element: str = "", *, keep_dims: bool = True, bounds: str = "") -> Value:
+        attributes = ", ".join(filter(None, ("keep_dims" if keep_dims else "", bounds)))
+        shape = (value.shape[0], *((1, 1) if keep_dims else ()), value.shape[-1])
+        return self.node(f"global_average_pooling2d {{}} {{{attributes}}}", [value], shape, element)
 
     def text(self, *yields: Value) -> str:
         """The function, which returns what the subgraph yields."""

@@ -11,11 +11,13 @@ from itertools import product
 
 import numpy as np
 import z3
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
 from proofs.terms import Term, Terms, each, largest, number, numbers, stored, total, within
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
+from xir.ir.annotations import UNASKED
 
 UNARY: Mapping[str, Callable[[Term], Term]] = {
     "abs": lambda x: z3.If(x < 0, -x, x),
@@ -71,10 +73,18 @@ def moved(op: Operation, operands: Sequence[Terms]) -> Terms:
             return padded(operands[0], amounts, filled)
         case xnnpack.ConcatenateOp():
             return np.concatenate(list(operands), op.axis.value.data)
+        case xnnpack.ConvertOp() if is_asked_for(op):
+            return each(z3.Function(str(element_type(op.output)), z3.RealSort(), z3.RealSort()), operands[0])
         case xnnpack.ConvertOp() | xnnpack.CopyOp():
             return operands[0]
         case _:
             raise NotImplementedError(op.name)
+
+
+def is_asked_for(op: xnnpack.ConvertOp) -> bool:
+    """Whether a program wants numbers rounded to 16 bits; a conversion of the compiler's own need not round."""
+    is_narrowed = element_type(op.input) == f32 and element_type(op.output) in (f16, bf16)
+    return is_narrowed and UNASKED not in op.attributes
 
 
 def padded(value: Terms, amounts: Sequence[tuple[int, int]], filled: Term) -> Terms:
@@ -150,6 +160,22 @@ def _(op: xnnpack.DepthwiseConv2dOp, operands: Sequence[Terms]) -> list[Terms]:
         for channel in range(filter.shape[3])
     ]
     return bounded(op, added(np.array(parts, object).reshape(shape_of(op.output)), bias))
+
+
+@computed.register
+def _(op: xnnpack.GlobalAveragePooling2dOp, operands: Sequence[Terms]) -> list[Terms]:
+    (x,) = operands
+    *_, height, width, channels = x.shape
+    pixels = x.reshape(-1, height * width, channels)
+    means = [total(list(image[:, channel])) / (height * width) for image in pixels for channel in range(channels)]
+    return bounded(op, np.array(means, object).reshape(shape_of(op.output)))
+
+
+@computed.register
+def _(op: xnnpack.StaticReduceOp, operands: Sequence[Terms]) -> list[Terms]:
+    """Sums only: z3 knows no others as one term."""
+    assert op.kind.data == "sum", op.kind.data
+    return [np.asarray(operands[0].sum(axis=ints(op.axes)), object).reshape(shape_of(op.output))]
 
 
 @computed.register

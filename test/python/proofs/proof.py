@@ -1,4 +1,4 @@
-"""Proofs that a pass keeps what the subgraphs of a function compute.
+"""Proofs that a pass keeps what a function and its subgraphs compute.
 
 The function before and after the pass is written as terms of one set of variables, and z3 looks for values at which an
 output differs. A weight is a variable as well where the pass only moves weights: a constant that numbers its elements
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import z3
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, OpResult, SSAValue
 
+from proofs import edge_meaning
 from proofs.meaning import results_of
 from proofs.terms import Term, Terms, number, variables
-from xir.dialects import xnnpack
+from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.constants import constant_array
@@ -53,6 +55,10 @@ class Reading:
     """Whether constants stand for any numbers."""
     rounds: bool = True
     """Whether integers of quantised types are integers; without, they keep their fractions."""
+    sizes: tuple[int, ...] = ()
+    """What the open sizes of the inputs are, in their order."""
+    positions: int = 2
+    """Inputs of plain integers are positions from minus this on to below this."""
 
 
 EXACT = Reading()
@@ -74,9 +80,10 @@ def prove(text: str, *passes: XirPass, reading: Reading = EXACT) -> Proof:
 def outputs_of(module: ModuleOp, ctx: XirContext, reading: Reading) -> tuple[list[Terms], list[Term]]:
     """The outputs of `forward` as terms, and the bounds of its inputs."""
     function = next(op for op in module.body.ops if isinstance(op, FuncOp))
-    values, bounds = dict[SSAValue, Terms](), list[Term]()
+    values, bounds, sizes = dict[SSAValue, Any](), list[Term](), iter(reading.sizes)
     for position, value in enumerate(function.body.block.args):
-        values[value], limits = variables(f"x{position}", shape_of(value), stored_element(value))
+        shape = [next(sizes) if size == DYNAMIC_INDEX else size for size in shape_of(value)]
+        values[value], limits = variables(f"x{position}", shape, stored_element(value), reading.positions)
         bounds += limits
     return run(function.body.block, values, ctx, reading), bounds
 
@@ -89,36 +96,51 @@ def stored_element(value: SSAValue) -> Attribute:
     return element_type(value)
 
 
-def run(block: Block, values: dict[SSAValue, Terms], ctx: XirContext, reading: Reading) -> list[Terms]:
-    """What a block ends with."""
+def run(block: Block, values: dict[SSAValue, Any], ctx: XirContext, reading: Reading) -> list[Terms]:
+    """What a block ends with, and what it leaves in buffers."""
+    updates = dict[str, Terms]()
     for op in block.ops:
         match op:
             case ReturnOp() | xnnpack.YieldOp():
-                return [values[value] for value in op.operands]
+                return [*(values[value] for value in op.operands), *(updates[name] for name in sorted(updates))]
+            case edge.UpdateBufferOp(buffer=OpResult(owner=edge.MutableBufferOp(buffer=name))):
+                updates[name.data] = values[op.value]
+                results = []
+            case edge.MutableBufferOp():
+                results = [variables(op.buffer.data, shape_of(op.result), element_type(op.result))[0]]
             case xnnpack.SubgraphOp():
                 inner = dict[SSAValue, Terms](
                     zip(op.body.block.args, [values[each] for each in op.operands], strict=True)
                 )
                 results = run(op.body.block, inner, ctx, reading)
-            case xnnpack.ConstantOp():
+            case xnnpack.ConstantOp() | edge.ConstantOp():
                 results = [constant(op, ctx, reading)]
+            case edge.EdgeOp():
+                results = edge_meaning.results_of(op, values)
             case xnnpack.NodeOp():
                 results = results_of(op, values, reading.rounds)
             case _:
                 raise NotImplementedError(op.name)
         for value, result in zip(op.results, results, strict=True):
-            assert result.shape == tuple(shape_of(value)), f"{op}: {result.shape}"
+            assert not isinstance(result, np.ndarray) or has_shape(result, value), f"{op}: {result.shape}"
             values[value] = result
     raise AssertionError("a block ends with a terminator")
 
 
-def constant(op: xnnpack.ConstantOp, ctx: XirContext, reading: Reading) -> Terms:
+def has_shape(result: Terms, value: SSAValue) -> bool:
+    """Whether terms have the shape of a value, of which sizes may be open."""
+    sizes = list(shape_of(value))
+    return len(sizes) == result.ndim and all(a in (b, DYNAMIC_INDEX) for a, b in zip(sizes, result.shape, strict=True))
+
+
+def constant(op: xnnpack.ConstantOp | edge.ConstantOp, ctx: XirContext, reading: Reading) -> Terms:
     """A constant's elements, or the variables that they number."""
     array = constant_array(op.value, ctx, op)
-    is_integer = isinstance(element_type(op.output), UniformType)
+    element_of = element_type(op.results[0])
+    is_integer = isinstance(element_of, UniformType | IntegerType)
 
     def element(value: float) -> Term:
-        if reading.weights and value != 0:
+        if reading.weights and value != 0 and not isinstance(element_of, IntegerType):
             return z3.Int(f"w{int(value)}") if is_integer else z3.Real(f"w{value:g}")
         return z3.IntVal(int(value)) if is_integer else number(float(value))
 
@@ -127,7 +149,8 @@ def constant(op: xnnpack.ConstantOp, ctx: XirContext, reading: Reading) -> Terms
 
 def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence[Term]) -> str:
     """Values of variables at which outputs differ; "" if there are none."""
-    assert [each.shape for each in before] == [each.shape for each in after]
+    if [each.shape for each in before] != [each.shape for each in after]:
+        return "any values: an output has another shape"
     pairs = [(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old.flat, new.flat, strict=True)]
     # Sums of the same products are often one term when they are written in one way.
     unequal = [a != b for a, b in pairs if not a.eq(b) and not z3.simplify(a, som=True).eq(z3.simplify(b, som=True))]

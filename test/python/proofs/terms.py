@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import z3
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from xir.dialects.quant import UniformType
@@ -36,14 +37,20 @@ def each(function: Callable[..., Term], *operands: Terms) -> Terms:
     return np.asarray(result, object)
 
 
-def variables(name: str, shape: Sequence[int], element: Attribute) -> tuple[Terms, list[Term]]:
-    """An input of a type: a variable for each element, and between which bounds it lies."""
+def variables(name: str, shape: Sequence[int], element: Attribute, positions: int = 0) -> tuple[Terms, list[Term]]:
+    """An input of a type: a variable for each element, and between which bounds it lies.
+
+    Plain integers are `positions`, which may count from the end.
+    """
     terms, bounds = np.empty(shape, object), list[Term]()
     for index in np.ndindex(*shape):
         label = f"{name}{list(index)}"
         if isinstance(element, UniformType):
             terms[index] = z3.Int(label)
             bounds += [terms[index] >= element.storage_min.data, terms[index] <= element.storage_max.data]
+        elif isinstance(element, IntegerType):
+            terms[index] = z3.Int(label)
+            bounds += [terms[index] >= -positions, terms[index] <= positions - 1]
         else:
             terms[index] = z3.Real(label)
     return terms, bounds

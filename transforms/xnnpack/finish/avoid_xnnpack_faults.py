@@ -39,6 +39,9 @@ class AvoidXnnpackFaultsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "the smallest graph of each fault, products of a transposed value, and maxima and minima of 0 and 1"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -128,6 +128,9 @@ class MakeBitExactPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.REQUANTIZED
+    proved: ClassVar[str] = (
+        "products of all integers, with bounds, and averages of two and four pixels, where scales are powers of 2"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -50,6 +50,10 @@ class FoldAffinePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = (
+        "factors and offsets behind convolutions and fully connected nodes, and in front of the latter, at "
+        "once and through moves"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

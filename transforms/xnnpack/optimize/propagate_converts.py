@@ -53,6 +53,9 @@ class PropagateConvertsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "moves between conversions, of which the program asked for some, where other nodes may read what is between"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

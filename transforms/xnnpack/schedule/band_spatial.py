@@ -64,6 +64,9 @@ class BandSpatialPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "two filters over a column of seven pixels, in all numbers of bands, with each padding, strides 1 and 2"
+    )
 
     max_arena: int = 0
     """The most bytes of tensors that a delegate may need at once; 0 for no limit, and no bands."""

@@ -72,6 +72,9 @@ class PadChannelsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = (
+        "products of five and six channels in tiles of four, with elementwise nodes, means and filters between them"
+    )
 
     cpu: str = "any"
     """The processors: `generic`, `native`, a cost profile such as `zen4`, or a file from `xir-tune`; nothing changes

@@ -84,6 +84,7 @@ class WidenDepthwisePass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = "filters of 25 taps with scales by channel, bias and bounds, where scales are powers of 2"
 
     cpu: str = "any"
     """The processors that the file is for: `x86`, `generic`, `native`, or those of a cost profile; nothing changes for

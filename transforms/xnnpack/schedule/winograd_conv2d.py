@@ -79,6 +79,9 @@ class WinogradConv2dPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = (
+        "F(2, 3) along one dimension and both, with padding and bias, on images of up to four by five pixels"
+    )
 
     cpu: str = "any"
     """The processors: `generic`, `native`, a cost profile such as `zen4`, or a file from `xir-tune`; nothing changes
