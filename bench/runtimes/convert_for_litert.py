@@ -15,7 +15,7 @@ from typing import Any
 import litert_torch
 import numpy as np
 import torch
-from ai_edge_quantizer import quantizer, recipe
+from ai_edge_quantizer import qtyping, quantizer, recipe, recipe_manager
 
 
 def convert(folder: Path, path: Path) -> None:
@@ -27,14 +27,14 @@ def convert(folder: Path, path: Path) -> None:
     module.convert(program.module(), positional, named or None).export(str(path))
 
 
-def float_operation(name: str) -> dict[str, Any]:
-    """The entry of a recipe that leaves operations in float: inputs and outputs, as in the other runtimes' files."""
-    return {
-        "regex": ".*",
-        "operation": name,
-        "algorithm_key": "no_quantize",
-        "op_config": {"weight_tensor_config": None},
-    }
+def static_recipe() -> Any:
+    """int8 throughout, but for the program's inputs and outputs: they stay in float, as in the other runtimes' files."""
+    manager: Any = recipe_manager.RecipeManager()
+    everything, inputs, outputs = (qtyping.TFLOperationName[name] for name in ("ALL_SUPPORTED", "INPUT", "OUTPUT"))
+    manager.add_static_config(regex=".*", operation_name=everything, activation_num_bits=8, weight_num_bits=8)
+    for name in (inputs, outputs):
+        manager.add_quantization_config(regex=".*", operation_name=name, algorithm_key="no_quantize")
+    return manager.get_quantization_recipe()
 
 
 def quantize(source: Path, form: str, folder: Path, path: Path) -> None:
@@ -44,7 +44,7 @@ def quantize(source: Path, form: str, folder: Path, path: Path) -> None:
         tool.load_quantization_recipe(recipe.dynamic_wi4b32_afp32())
         tool.quantize(serialize_to_path=str(path))
         return
-    tool.load_quantization_recipe([*recipe.static_wi8_ai8(), *map(float_operation, ("INPUT", "OUTPUT"))])
+    tool.load_quantization_recipe(static_recipe())
     images = [list(np.load(file).values()) for file in sorted(folder.glob("image_*.npz"))]
     feeds = [{f"args_{index}": array for index, array in enumerate(image)} for image in images]
     statistics = tool.calibrate({"serving_default": feeds})
