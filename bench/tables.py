@@ -31,9 +31,9 @@ from bench import quantization
 from bench.__main__ import processor
 from bench.latency import Latency, compare_all
 from bench.models import named_model
-from bench.runtimes import FORMS, Inputs, Peer, installed_peers
 from bench.processes import in_copy_of_process
 from bench.progress import step
+from bench.runtimes import FORMS, Inputs, Peer, installed_peers
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"

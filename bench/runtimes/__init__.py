@@ -5,8 +5,8 @@ has an environment of its own (litert.py).
 """
 
 from bench.runtimes.litert import LITERT
-from bench.runtimes.onnx import ORT
-from bench.runtimes.openvino import OPENVINO
+from bench.runtimes.onnx_runtime import ORT
+from bench.runtimes.open_vino import OPENVINO
 from bench.runtimes.peer import FORMS, Inputs, Peer
 from bench.runtimes.xnnpack_delegates import NATIVE, STOCK, XIR
 

@@ -28,7 +28,7 @@ def convert(folder: Path, path: Path) -> None:
 
 
 def static_recipe() -> Any:
-    """int8 throughout, but for the program's inputs and outputs: they stay in float, as in the other runtimes' files."""
+    """int8 throughout, but for inputs and outputs, which stay in float as in the other runtimes' files."""
     manager: Any = recipe_manager.RecipeManager()
     everything, inputs, outputs = (qtyping.TFLOperationName[name] for name in ("ALL_SUPPORTED", "INPUT", "OUTPUT"))
     manager.add_static_config(regex=".*", operation_name=everything, activation_num_bits=8, weight_num_bits=8)

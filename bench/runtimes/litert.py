@@ -34,8 +34,7 @@ def _compile(exported: ExportedProgram, form: str, path: Path) -> None:
         torch.export.save(exported, folder / "program.pt2")
         for index, image in enumerate(calibration_of(exported)):
             np.savez(folder / f"image_{index}.npz", *(tensor.numpy() for tensor in image))
-        # -P: this folder has modules of the names of packages that it needs.
-        command = [os.environ[PYTHON], "-P", CONVERTER, form, folder, path]
+        command = [os.environ[PYTHON], CONVERTER, form, folder, path]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"litert-torch failed:\n{done.stderr[-2000:]}")

@@ -18,6 +18,8 @@ from bench.latency import load_stock, load_xir
 from bench.runtimes.peer import FORMS, Inputs, Peer
 from xir.quantizer import QuantConfig
 
+INT4: Any = torch.int4  # pyright: ignore[reportAttributeAccessIssue]
+
 GROUP = 32
 """Elements of a row that share a scale, in 4-bit weights."""
 
@@ -42,7 +44,7 @@ def _quantize_stock(model: nn.Module, sample: Inputs, images: Sequence[Inputs], 
     from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
     from torchao.quantization.granularity import PerGroup
 
-    config: Any = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(GROUP))
+    config: Any = Int8DynamicActivationIntxWeightConfig(weight_dtype=INT4, weight_granularity=PerGroup(GROUP))
     quantize_(model, config, _can_be_grouped)
     return torch.export.export(model, sample)
 

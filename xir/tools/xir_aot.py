@@ -32,7 +32,7 @@ from xir.tools.aot.results import (
 )
 from xir.tools.aot.source import load
 from xir.tools.aot.tuning import tuned
-from xir.tools.command_line import UsageError
+from xir.tools.command_line import UsageError, collect_garbage_rarely
 from xir.tools.missing_packages import missing_package
 from xir.tools.remarks import RemarkOutput
 
@@ -56,6 +56,8 @@ another order move some integers by one step."""
 def main(argv: Sequence[str] | None = None, *, delegate: bool = True) -> int:
     """Run with the arguments (default: the process's), which need not say whether to `delegate`. Returns the exit code:
     1 on error, 70 on a bug."""
+    if argv is None:
+        collect_garbage_rarely()
     try:
         load_installed_plugins()
         arguments = load_named_plugins(sys.argv[1:] if argv is None else argv)

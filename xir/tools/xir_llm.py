@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.files import size_text, weights_path
 from xir.ir.targets import TARGETS
-from xir.tools.command_line import QUANTIZE_WORDS, ArgumentParser, UsageError, add_run_limits, run_limits
+from xir.tools.command_line import (
+    QUANTIZE_WORDS,
+    ArgumentParser,
+    UsageError,
+    add_run_limits,
+    collect_garbage_rarely,
+    run_limits,
+)
 from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
@@ -24,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
     from xir.llm.errors import LlmError
 
+    if argv is None:
+        collect_garbage_rarely()
     try:
         options = argument_parser().parse_args(argv)
         return options.run(options)

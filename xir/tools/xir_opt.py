@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from xir.files import atomic_file
 from xir.ir.split_input import split_input
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
-from xir.tools.command_line import UsageError
+from xir.tools.command_line import UsageError, collect_garbage_rarely
 from xir.tools.next_step import bisect_command
 from xir.tools.remarks import RemarkOutput
 from xir.tools.verify_numerics import verify_numerics
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `xir-opt` with the arguments (default: the process's). Returns the exit code: 1 on error, 70 on a bug."""
+    if argv is None:
+        collect_garbage_rarely()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         load_installed_plugins()
