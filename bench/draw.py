@@ -22,6 +22,7 @@ COLORS = {
     "ExecuTorch": "#e76f51",
     "ONNX Runtime": "#b5891d",
     "OpenVINO": "#9b6bd3",
+    "LiteRT": "#c2517d",
 }
 GRAY = "#808890"
 """Of text and axes: its contrast to white and to black is at least 3.5."""
@@ -39,8 +40,12 @@ def draw_page(results: Sequence[Results], page: Path) -> list[Path]:
         "`make tables` measures what the machine has, keeps the numbers in `bench/results/`, and writes this page from",
         "them. Weights are random, inputs of the models' own shape. *First* is the first iteration after loading,",
         "*median* that of alternating rounds with the runtimes in turn, *memory* what loading and the first iteration",
-        "add to a process at its peak, on one thread. Absolute times differ between machines and hours; what can be",
-        "quoted is a ratio within one run.",
+        "add to a process at its peak, on one thread, *compile* the time from the exported program to the file. Absolute",
+        "times differ between machines and hours; what can be quoted is a ratio within one run.",
+        "",
+        "int8 is static, by each runtime's own quantizer on the same eight inputs; 4 bits are those of linear layers'",
+        "weights in groups of 32, with activations that become 8 bits at run time (OpenVINO's stay in float). What each",
+        "quantizer costs in accuracy is measured with [trained models](trained_models.md).",
         "",
     ]
     written: list[Path] = []
