@@ -28,6 +28,11 @@ GRAY = "#808890"
 """Of text and axes: its contrast to white and to black is at least 3.5."""
 
 FORM_NAMES = {"portable": "fp32, portable kernels", "fp32": "fp32", "int8": "int8, static", "int4": "4-bit weights"}
+FORM_NOTES = {
+    "int8": "By each runtime's own quantiser, on the same eight inputs. [Trained models](trained_models.md) show what\n"
+    "quantisers cost in accuracy.",
+    "int4": "Of linear layers, in groups of 32. Activations become 8 bits at run time; OpenVINO's stay in float.",
+}
 
 
 def draw_page(results: Sequence[Results], page: Path) -> list[Path]:
@@ -40,12 +45,8 @@ def draw_page(results: Sequence[Results], page: Path) -> list[Path]:
         "`make tables` measures what the machine has, keeps the numbers in `bench/results/`, and writes this page from",
         "them. Weights are random, inputs of the models' own shape. *First* is the first iteration after loading,",
         "*median* that of alternating rounds with the runtimes in turn, *memory* what loading and the first iteration",
-        "add to a process at its peak, on one thread, *compile* the time from the exported program to the file. Absolute",
-        "times differ between machines and hours; what can be quoted is a ratio within one run.",
-        "",
-        "int8 is static, by each runtime's own quantizer on the same eight inputs; 4 bits are those of linear layers'",
-        "weights in groups of 32, with activations that become 8 bits at run time (OpenVINO's stay in float). What each",
-        "quantizer costs in accuracy is measured with [trained models](trained_models.md).",
+        "add to a process at its peak, on one thread, *compile* the time from the exported program to the file.",
+        "Absolute times differ between machines and hours; what can be quoted is a ratio within one run.",
         "",
     ]
     written: list[Path] = []
@@ -57,6 +58,8 @@ def draw_page(results: Sequence[Results], page: Path) -> list[Path]:
             if not rows:
                 continue
             lines += [f"### {FORM_NAMES[form]}", ""]
+            if form in FORM_NOTES:
+                lines += [FORM_NOTES[form], ""]
             picture = images / f"performance_{stem(each)}_{form}.svg"
             if draw_plot(rows, picture):
                 lines += [f"![Latency of each model in each runtime, {form}](images/{picture.name})", ""]
