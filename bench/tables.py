@@ -149,8 +149,12 @@ def rows_of(name: str, form: str, peers: Sequence[Peer], threads: Sequence[int],
             with step(f"Compiling {label}, {form}, with {peer.name}"):
                 programs.append((peer, path, compile_form(peer, own, sample, form, path)))
         except Exception as error:  # whatever another's tool raises; the others are measured all the same
+            if "xir" in peer.packages:
+                raise
             said = str(error).strip().splitlines() or [type(error).__name__]
             print(f"warning: {peer.name} has no {form} of {label}: {said[-1]}", file=sys.stderr)
+    if not programs:
+        return []
     memory = [memory_of(peer, path, sample) for peer, path, _ in programs]
     rows: list[Row] = []
     for count in threads:

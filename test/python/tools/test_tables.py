@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from bench.draw import draw_page
 from bench.runtimes import PEERS, STOCK, XIR
-from bench.tables import Results, Row, size_of, slug
+from bench.tables import Results, Row, rows_of, size_of, slug
 
 
 def row(runtime: str, median: float, *, model: str = "mv2", threads: int = 1) -> Row:
@@ -62,3 +63,14 @@ def test_runtimes_that_are_not_installed_are_left_out() -> None:
     assert XIR.is_installed
     assert STOCK.is_installed
     assert len({peer.name for peer in PEERS}) == len(PEERS)
+
+
+def test_a_runtime_that_fails_has_no_rows_but_xir_may_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("first\nno such layer")
+
+    other = dataclasses.replace(STOCK, name="Other", compile=fail)
+    assert rows_of("linear", "fp32", [other], [1], tmp_path) == []
+    assert "warning: Other has no fp32 of linear: no such layer\n" in capsys.readouterr().err
+    with pytest.raises(RuntimeError, match="no such layer"):
+        rows_of("linear", "fp32", [dataclasses.replace(XIR, compile=fail)], [1], tmp_path)
