@@ -166,6 +166,21 @@ def rows_of(name: str, form: str, peers: Sequence[Peer], threads: Sequence[int],
     return rows
 
 
+def measure(arguments: argparse.Namespace, folder: Path) -> None:
+    """Measure each form of each model, and write its rows before the next one begins: an hour may end early."""
+    peers = installed_peers()
+    versions = {"python": platform.python_version(), "torch": version("torch")}
+    versions |= {package: number for peer in peers for package, number in peer.versions().items()}
+    cores = len(os.sched_getaffinity(0))
+    today = datetime.date.today().isoformat()
+    path = arguments.results / f"{slug(processor())}.json"
+    for name in QUICK_MODELS if arguments.quick else arguments.models:
+        for form in arguments.forms:
+            rows = rows_of(name, form, peers, arguments.threads, folder)
+            Results(processor(), cores, today, versions, rows).write(path)
+    print(f"wrote {path}")
+
+
 def main() -> None:
     """Measure, write, and draw."""
     parser = argparse.ArgumentParser(prog="python -m bench.tables", description=__doc__)
@@ -183,19 +198,8 @@ def main() -> None:
     arguments.results = arguments.results or (trial if arguments.quick else RESULTS)
     arguments.page = arguments.page or (trial if arguments.quick else ROOT / "docs") / "performance.md"
     if not arguments.draw:
-        peers = installed_peers()
-        rows: list[Row] = []
         with tempfile.TemporaryDirectory() as folder:
-            for name in QUICK_MODELS if arguments.quick else arguments.models:
-                for form in arguments.forms:
-                    rows += rows_of(name, form, peers, arguments.threads, Path(folder))
-        versions = {"python": platform.python_version(), "torch": version("torch")}
-        versions |= {package: number for peer in peers for package, number in peer.versions().items()}
-        cores = len(os.sched_getaffinity(0))
-        today = datetime.date.today().isoformat()
-        path = arguments.results / f"{slug(processor())}.json"
-        Results(processor(), cores, today, versions, rows).write(path)
-        print(f"wrote {path}")
+            measure(arguments, Path(folder))
     from bench.draw import draw_page
 
     files = sorted(arguments.results.glob("*.json"))
