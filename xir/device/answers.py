@@ -31,6 +31,12 @@ class Answer:
     def numbers(self, name: str) -> Sequence[float]:
         return [Answer(self.device, {name: each}).number(name) for each in self._of_type(name, list)]
 
+    def wholes(self, name: str) -> Sequence[int]:
+        values = self.numbers(name)
+        if not all(value.is_integer() for value in values):
+            raise self._nonsense(self.members[name], name)
+        return [int(value) for value in values]
+
     def objects(self, name: str) -> Sequence[Answer]:
         values = self._of_type(name, list)
         return [Answer(self.device, Answer(self.device, {name: each})._of_type(name, dict)) for each in values]
@@ -39,7 +45,10 @@ class Answer:
         value = self.members.get(name)
         if isinstance(value, kinds) and not isinstance(value, bool):
             return value
+        raise self._nonsense(value, name)
+
+    def _nonsense(self, value: Any, name: str) -> DeviceError:
         shown = "none" if value is None else f"{value!r:.60}"
-        raise DeviceError(
+        return DeviceError(
             f"{self.device}: it answers with {shown} as '{name}': use the xnn_executor_runner that belongs to this xir"
         )

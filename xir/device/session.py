@@ -34,6 +34,9 @@ LOADING = 120.0
 RUNNING = 600.0
 """The same for a run, besides the seconds that it is asked to last."""
 
+WEIGHTS_MEMBERS = {"name": "data", "path": "data_path"}
+"""What a request calls the program's own file -> what it calls that of its weights."""
+
 GREETINGS = 20
 """Lines that may come before the first answer: what shells say when they start."""
 
@@ -157,14 +160,20 @@ class Session:
         answer = self._ask("reference", "measuring the clock")
         return Reference(answer.number("nanoseconds"), answer.text("hot") if answer.has("hot") else "")
 
-    def load(self, file: bytes | Path, threads: int = 1, method: str = "forward") -> Loaded:
-        """Bring a program, and load it. Its inputs are ones until others are given."""
+    def load(self, file: bytes | Path, threads: int = 1, method: str = "forward", data: Path | None = None) -> Loaded:
+        """Bring a program, with the `.ptd` file of its weights if they are apart, and load it.
+
+        Its inputs are ones until others are given.
+        """
         where = self._bring("program", file)
-        answer = self._ask("load", "loading a program", LOADING, **where, threads=threads, method=method)
-        self._forget(where)
+        weights = {} if data is None else self._bring("weights", data)
+        named = {WEIGHTS_MEMBERS[member]: value for member, value in weights.items()}
+        answer = self._ask("load", "loading a program", LOADING, **where, **named, threads=threads, method=method)
+        for each in (where, weights):
+            self._forget(each)
         return Loaded(
             answer.whole("program"),
-            tuple(int(each) for each in answer.numbers("inputs")),
+            tuple(answer.wholes("inputs")),
             answer.whole("outputs"),
             answer.whole("delegates"),
             answer.number("nanoseconds"),
@@ -205,11 +214,13 @@ class Session:
             answer = self._ask(
                 "output", "reading an output", LOADING, program=program.number, index=index, at=len(data)
             )
-            data += base64.b64decode(answer.text("data"))
+            try:
+                data += base64.b64decode(answer.text("data"), validate=True)
+            except ValueError as error:
+                raise self._nonsense("reading an output", answer.text("data")) from error
             size = answer.whole("size")
             if len(data) >= size or not answer.text("data"):
-                shape = tuple(int(each) for each in answer.numbers("shape"))
-                return answer.text("dtype"), shape, bytes(data)
+                return answer.text("dtype"), tuple(answer.wholes("shape")), bytes(data)
 
     def unload(self, program: Loaded) -> None:
         """Free what a program takes."""
@@ -228,6 +239,8 @@ class Session:
 
     def _forget(self, where: Mapping[str, str]) -> None:
         """What is loaded needs no name any longer."""
+        if not where:
+            return
         if "name" in where:
             self._ask("drop", "loading a program", name=where["name"])
         elif self._folder is not None and Path(where["path"]).parent == Path(self._folder.name):

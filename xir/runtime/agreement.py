@@ -39,9 +39,7 @@ def agreement(path: Path, program: ExportedProgram, data: Sequence[Path] = ()) -
     """
     from xir.runtime import Runtime
 
-    values = example_values(program)
-    if values is None:
-        raise ValueError("the program was saved without example inputs: export it again")
+    values = inputs_of(program)
     expected = example_outputs(program)
     method = Runtime.get().load_program(path, data=data).load_method()
     actual = method.execute(values)
@@ -65,6 +63,14 @@ def example_values(program: ExportedProgram) -> list[Any] | None:
     from torch.utils._pytree import tree_leaves
 
     return None if program.example_inputs is None else tree_leaves(program.example_inputs)
+
+
+def inputs_of(program: ExportedProgram) -> list[Any]:
+    """The example inputs as `execute` takes them. ValueError if there are none."""
+    values = example_values(program)
+    if values is None:
+        raise ValueError("the program was saved without example inputs: export it again")
+    return values
 
 
 def example_outputs(program: ExportedProgram) -> list[Any]:

@@ -19,6 +19,7 @@ from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
+from xir.tools.aot.on_device import reachable_device, run_there
 from xir.tools.aot.precision import LEAST_SQNR, precision_of
 from xir.tools.aot.quantization import quantize_program
 from xir.tools.aot.results import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, Partitioner
+    from xir.device.transports import Transport
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
     from xir.explore.profile import MethodProfile
@@ -85,6 +87,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     from xir.lock.errors import BrokenContractError
 
     path = options.output_dir
+    device = reachable_device(options)
     quality: QuantReport | None = None
     profile = _profile(options)
     exploration = Exploration.of(options, profile)
@@ -144,8 +147,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     if options.weights_apart:
         weights = weights_path(path)
         size += f" with {size_text(weights.stat().st_size)} of weights in {weights}"
-    found = _test(path, exact, options.weights_apart) if options.test_after_export else None
-    facts = [f"{size}, {summary(edge, options)}", expected, found, who_runs_it(executorch)]
+    found, took = _test(path, exact, options, device) if options.test_after_export else (None, None)
+    facts = [f"{size}, {summary(edge, options)}", expected, found, took, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
     if options.delegate:
         lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
@@ -234,15 +237,26 @@ def _lower(
     return edge
 
 
-def _test(path: Path, program: ExportedProgram, weights_apart: bool) -> Agreement:
-    """Run the file, and compare its outputs with those of the program as it was before quantisation."""
-    from xir.runtime import XirRuntimeError
-    from xir.runtime.agreement import agreement
+def _test(
+    path: Path, program: ExportedProgram, options: argparse.Namespace, device: Transport | None
+) -> tuple[Agreement, str | None]:
+    """Run the file, and compare its outputs with those of the program as it was before quantisation.
 
+    On a device this also tells how long a run takes.
+    """
+    from xir.device.errors import DeviceError
+    from xir.runtime import XirRuntimeError
+    from xir.runtime.agreement import agreement, example_outputs, inputs_of
+
+    data = [weights_path(path)] if options.weights_apart else []
     try:
-        with step(f"Running {path}"):
-            return agreement(path, program, data=[weights_path(path)] if weights_apart else [])
-    except (XirRuntimeError, ValueError) as error:
+        if device is None:
+            with step(f"Running {path}"):
+                return agreement(path, program, data=data), None
+        with step(f"Running {path} on {device.name}"):
+            there = run_there(device, path, next(iter(data), None), inputs_of(program), example_outputs(program))
+            return there.agreement, there.latency
+    except (XirRuntimeError, DeviceError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 

@@ -138,6 +138,10 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--core takes a core's number from 0 on, not {options.core}")
     if options.only is not None:
         kernels_of(options.only)
+        if not options.output.is_file():
+            raise UsageError(
+                f"--only keeps the other kernels' figures of {options.output}, which there is not: leave it out"
+            )
 
 
 def _described(device: Transport, core: int | None) -> tuple[Measurable, Callable[[], Session]]:
@@ -181,7 +185,7 @@ def kernels_of(names: str) -> list[Kernel]:
 
 
 def measured_before(file: Path, xnnpack: str) -> CostProfile:
-    """The profile that `--only` completes. UsageError for what is none or of another XNNPACK, OSError for no file."""
+    """The profile that `--only` completes. UsageError for what is none or of another XNNPACK."""
     try:
         profile = parse_profile(file.read_text(encoding="utf-8"), str(file))
     except ValueError as error:

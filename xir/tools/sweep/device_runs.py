@@ -19,7 +19,6 @@ from xir.tools.sweep.results import Result
 
 if TYPE_CHECKING:
     from xir.device.session import Loaded, Session
-    from xir.runtime.agreement import Agreement
 
 ATTEMPTS = 2
 """A connection that is lost costs a task a second one."""
@@ -72,7 +71,9 @@ def _measured(
 ) -> list[Result]:
     """Run all files that differ in turn. DeviceError if the device is lost."""
     on_it = _Programs(session, reference.inputs)
-    found = [_compared(on_it, result, each.new, reference) for result, each in zip(results, files, strict=True)]
+    found = [
+        _compared(session, on_it, result, each.new, reference) for result, each in zip(results, files, strict=True)
+    ]
     for each in files:
         with contextlib.suppress(RefusedError):
             on_it.load(each.old)
@@ -85,15 +86,17 @@ def _measured(
     return [timed(result, each) if not result.error else result for result, each in zip(found, files, strict=True)]
 
 
-def _compared(on_it: _Programs, result: Result, path: Path, reference: ExpectedOutputs) -> Result:
+def _compared(session: Session, on_it: _Programs, result: Result, path: Path, reference: ExpectedOutputs) -> Result:
     """The result with how far outputs on the device are from PyTorch's."""
+    from xir.device.agreement import agreement_on
+
     if result.error is not None:
         return result
     try:
         program = on_it.load(path)
         if program is None:
             return result
-        found = on_it.agreement(program, reference)
+        found = agreement_on(session, program, reference.outputs)
     except RefusedError as error:
         return replace(result, error=str(error))
     is_right = found.sqnr >= reference.least and np.isfinite(found.difference)
@@ -112,30 +115,15 @@ class _Programs:
 
     def load(self, path: Path) -> Loaded | None:
         """A file with the inputs; None if there is none. RefusedError if the device does not load it."""
-        from xir.runtime.agreement import plain_array
+        from xir.device.agreement import load_with
 
         if not path.exists():
             return None
         content = hashlib.sha256(path.read_bytes()).digest()
         self.contents[path] = content
         if content not in self._loaded:
-            program = self._session.load(path)
-            for index in program.inputs:
-                self._session.give(program, index, plain_array(self._inputs[index]))
-            self._loaded[content] = program
+            self._loaded[content] = load_with(self._session, path, self._inputs)
         return self._loaded[content]
-
-    def agreement(self, program: Loaded, reference: ExpectedOutputs) -> Agreement:
-        """How far its outputs are from PyTorch's, those that are tensors."""
-        from xir.runtime.agreement import compared, number_array
-
-        self._session.run(program)
-        pairs = [
-            (_numbers(*self._session.output(program, index)), number_array(want))
-            for index, want in enumerate(reference.outputs)
-            if hasattr(want, "dtype")
-        ]
-        return compared([got for got, _ in pairs], [want for _, want in pairs])
 
     def milliseconds(self, seconds: float) -> Mapping[bytes, float]:
         """The median of each file's times on one thread, by contents."""
@@ -144,11 +132,3 @@ class _Programs:
             for content, program in self._loaded.items():
                 taken[content].append(self._session.run(program, seconds=seconds / ROUNDS).median / 1e6)
         return {content: statistics.median(times) for content, times in taken.items()}
-
-
-def _numbers(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
-    """What a device computed, in fp64; NumPy has no bfloat16, the upper half of an fp32."""
-    if dtype == "bfloat16":
-        halves = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
-        return halves.view(np.float32).astype(np.float64).reshape(shape)
-    return np.frombuffer(data, np.dtype(dtype)).astype(np.float64).reshape(shape)
