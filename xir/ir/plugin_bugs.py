@@ -8,8 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from xdsl.ir import SSAValue
-
 VARIADIC = 0x04
 """`CO_VARARGS` of Python's `inspect`, which is not imported at each start for one number."""
 
@@ -62,6 +60,8 @@ def check_values(function: Callable[..., Any], made: object, count: int) -> None
     """WrongResultError if what a plugin's function returned does not stand for an op's `count` results."""
     if made is None or not is_of_plugin(function):
         return
+    from xdsl.ir import SSAValue  # not needed to read a command line
+
     values: Sequence[object] = [made] if isinstance(made, SSAValue) or not isinstance(made, Sequence) else made
     if len(values) != count or not all(isinstance(each, SSAValue) for each in values):
         wanted = "the value that replaces the op's result" if count == 1 else f"a list of {count} values"
