@@ -81,6 +81,10 @@ def register_pass(cls: PassT) -> PassT:
 
     Raises ValueError if the name exists; TypeError if the class has no `apply`, or options of unsupported types.
     """
+    from xir.ir.passes import XirPass
+
+    if not issubclass(cls, XirPass):
+        raise TypeError(f"{cls.__name__} has to derive from XirPass")
     cls.check_declaration()
     register_factory(cls.name, lambda: cls)
     return cls

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from xir.ir.plugin_bugs import remember_plugin
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -41,9 +43,11 @@ def load_plugin(reference: str) -> ModuleType:
     PluginError, with what went wrong inside, if it does not import or registers what is there already.
     """
     try:
-        return _file(Path(reference).resolve()) if reference.endswith(".py") else import_module(reference)
+        module = _file(Path(reference).resolve()) if reference.endswith(".py") else import_module(reference)
     except (Exception, SystemExit) as error:
         raise PluginError(f"cannot load the plugin '{reference}': {_what_and_where(error)}") from error
+    remember_plugin(module)
+    return module
 
 
 def _what_and_where(error: BaseException) -> str:
@@ -152,9 +156,11 @@ def _names_plugins(path: str) -> bool:
 
 def _load(entry: EntryPoint) -> object:
     try:
-        return entry.load()
+        loaded = entry.load()
     except (Exception, SystemExit) as error:
         raise PluginError(f"cannot load the plugin '{entry.name}' ({entry.value}): {_what_and_where(error)}") from error
+    remember_plugin(sys.modules[entry.module])
+    return loaded
 
 
 def _register_universe(entry: EntryPoint) -> None:

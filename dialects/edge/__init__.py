@@ -48,9 +48,10 @@ def register_op(
     def register(op_class: type[OpT]) -> type[OpT]:
         global Edge
         added = row(schema, op_class.__doc__ or "", out=out, infer=infer, pure=pure)
+        parsed = added.schema  # first: it says what is wrong in the text
         if added.op_name in OPS:
             raise ValueError(f"there is an op '{added.op_name}' already")
-        check_annotations(op_class, added.schema)
+        check_annotations(op_class, parsed)
         bind(op_class, added)
         OPS[added.op_name] = op_class
         Edge = Dialect("edge", [*OPS.values(), *_WITHOUT_ROW])

@@ -150,6 +150,11 @@ def check_annotations(op_class: type[EdgeOp], schema: Schema) -> None:
         raise TypeError(f"{op_class.__name__} has '{name}', which is no argument of {schema.qualified_name}")
     for argument in schema.arguments:
         name = argument.name
+        if argument.type.base not in _PYTHON:
+            raise TypeError(
+                f"{schema.qualified_name} has an argument '{name}' of type '{argument.type.base}': an op takes "
+                f"{', '.join(_PYTHON)}, lists of them, and None for T?"
+            )
         default = None if argument.default is REQUIRED else default_of(argument)
         if written.get(name) != annotation(argument.type) or op_class.__dict__.get(name, default) != default:
             shown = annotation_text(argument.type) + ("" if argument.default is REQUIRED else f" = {default!r}")

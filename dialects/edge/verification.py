@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import DenseArrayBase, Float64Type, IntegerType, Tens
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from xir.ir.plugin_bugs import WrongResultError
+
 from .attributes import to_python
 from .properties import PRESENT_SUFFIX, SEGMENTS
 from .schema import REQUIRED, Argument, Schema
@@ -24,7 +26,15 @@ def verify_call(op: EdgeOp) -> None:
     _verify_operands(op, schema)
     _verify_results(op, schema)
     if op.row.infer is not None:
-        _verify_inferred(op, op.row.infer(op))
+        inferred = op.row.infer(op)
+        if not _are_types(inferred):
+            raise WrongResultError(op.row.infer, f"has to return the type of each result, and returned {inferred!r}")
+        _verify_inferred(op, inferred)
+
+
+def _are_types(inferred: object) -> bool:
+    """Whether what a row's function returned, which may be a plugin's, is what it has to return."""
+    return isinstance(inferred, Sequence) and all(t is None or isinstance(t, Attribute) for t in inferred)
 
 
 def _verify_properties(op: EdgeOp, schema: Schema) -> None:

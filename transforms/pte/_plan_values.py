@@ -134,7 +134,8 @@ class PlanValues(dict[SSAValue, SSAValue]):
 def check_element_type(type: TensorType, where: Locatable) -> None:
     """DiagnosticError for elements that a program has no number for."""
     if pte.scalar_code(type.element_type) is None:
-        raise DiagnosticError(where, f"a program cannot hold elements of type {type.element_type}")
+        remedy = "convert them to a type that it can, such as f32"
+        raise DiagnosticError(where, f"a program cannot hold elements of type {type.element_type}: {remedy}")
 
 
 def _is_zero(array: np.ndarray) -> bool:

@@ -78,6 +78,13 @@ def is_dynamic(value: object) -> bool:
     return isinstance(value, torch.Tensor) and any(map(is_open, value.shape))
 
 
+def remedy(tensor: torch.Tensor) -> str:
+    """What to do with a tensor that has no form in the IR, behind the words that it has none."""
+    if tensor.layout is not torch.strided:
+        return ": make it dense (x.to_dense())"
+    return ": convert it to an element type that has one, such as x.to(torch.float32)"
+
+
 def import_type(value: Any, location: LocationAttr) -> Attribute:
     """The type of an fx value: a tensor's with `?` for open sizes, i64 for a size, f64, i1.
 
@@ -87,9 +94,9 @@ def import_type(value: Any, location: LocationAttr) -> Attribute:
         case torch.Tensor():
             if value.layout is not torch.strided:
                 layout = str(value.layout).removeprefix("torch.")
-                raise DiagnosticError(location, f"a {layout} tensor has no form here: make it dense (x.to_dense())")
+                raise DiagnosticError(location, f"a {layout} tensor has no form here{remedy(value)}")
             if value.dtype not in ELEMENT_TYPES:
-                raise DiagnosticError(location, f"element type {value.dtype} has no form here")
+                raise DiagnosticError(location, f"element type {value.dtype} has no form here{remedy(value)}")
             shape = tuple(_open_size(size, location) if is_open(size) else int(size) for size in value.shape)
             return tensor_type(ELEMENT_TYPES[value.dtype], shape)
         case bool() | torch.SymBool():

@@ -32,7 +32,7 @@ from xir.ir.constants import DenseAttr, dense_of_storage, make_dense
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.functions import Fixed, fixed_attribute
-from xir.ir.location import name_location
+from xir.ir.location import name_location, place
 
 from .aliasing import (
     Operator,
@@ -52,6 +52,7 @@ from .signature import (
     check_kinds,
     constant_tensor,
     has_wrapped_tensors,
+    input_names,
     mutation_error,
     tree_text,
     with_changed_inputs,
@@ -182,7 +183,7 @@ class _Importer:
     def _import_inputs(self) -> list[DictionaryAttr]:
         """Constants for weights, block arguments for the user's inputs; the arguments' attributes."""
         attributes: list[DictionaryAttr] = []
-        signature = self.program.graph_signature
+        signature, names = self.program.graph_signature, input_names(self.program)
         written = overwritten_placeholders(self.program.graph, self.static)
         updated = {spec.target for spec in signature.output_specs if spec.kind in BUFFER_UPDATES}
         written_in_signature = {
@@ -206,17 +207,18 @@ class _Importer:
                 attributes.append(self._fixed_input(node, spec.arg.value))
                 continue
             value, order = in_memory(node.meta["val"])
-            location = name_location(node.name)
+            location, name = name_location(node.name), names.get(node.name, node.name)
+            where = place(f"input '{name}'")
             if is_complex(value):
                 raise DiagnosticError(
-                    location,
-                    f"input '{node.name}' is complex, which no file can say: take torch.view_as_real(x), and make it "
+                    where,
+                    f"input '{name}' is complex, which no file can say: take torch.view_as_real(x), and make it "
                     "complex in the program (torch.view_as_complex)",
                 )
-            argument = self.steps.block.insert_arg(import_type(value, location), len(self.steps.block.args))
+            argument = self.steps.block.insert_arg(import_type(value, where), len(self.steps.block.args))
             argument.location = location
             argument.name_hint = name_hint(node.name)
-            bounds = input_bounds(node.name, value, self.steps.ranges, location)
+            bounds = input_bounds(name, value, self.steps.ranges, where)
             layout = {} if order is None else {DIM_ORDER: int_array(order)}
             attributes.append(DictionaryAttr({**bounds.data, **layout}))
             self.values[node] = argument if order is None else self._in_order(argument, order, location)
@@ -266,9 +268,11 @@ class _Importer:
         if value is None:
             return self.steps.add(edge.NoneOp(location)).results[0]
         if not isinstance(value, bool | int | float):
-            raise DiagnosticError(location, f"{name} is the constant {value!r}: return tensors, numbers and None only")
+            raise DiagnosticError(
+                place(name), f"{name} is the constant {value!r}: return tensors, numbers and None only"
+            )
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise DiagnosticError(location, f"{name} is the constant {value}, which has more than 64 bits")
+            raise DiagnosticError(place(name), f"{name} is the constant {value}, which has more than 64 bits")
         constant = make_dense(np.array(value), self.steps.ctx, "number", number_type(value))
         tensor = self.steps.add(edge.ConstantOp(constant, location)).results[0]
         op_class = edge.op("_local_scalar_dense")
@@ -283,7 +287,7 @@ class _Importer:
                 continue
             if memory_of(tensor) == memory_of(constant_tensor(self.program, other)):
                 raise DiagnosticError(
-                    location,
+                    place(f"buffer '{name}'"),
                     f"'{name}' is written to and shares its memory with '{other.target}': give each memory of its own "
                     "(buffer.clone())",
                 )

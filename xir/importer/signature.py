@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import TreeSpec
 from xdsl.dialects.builtin import LocationAttr
 
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 
 
 def constant_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
@@ -24,9 +25,29 @@ def constant_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor:
         value = program.constants.get(target)
     if not isinstance(value, torch.Tensor):
         raise DiagnosticError(
-            name_location(target), f"input '{target}' is a {type(value).__name__}; only tensors can be constants"
+            place(f"constant '{target}'"), f"it is a {type(value).__name__}; only tensors can be constants"
         )
     return value
+
+
+def input_names(program: ExportedProgram) -> Mapping[str, str]:
+    """What the user calls each input, by the name of its node: `x[0]` or `x['mask']` for a part of the argument `x`.
+
+    Nodes are left out whose argument torch has not kept.
+    """
+    spec, names = program.call_spec.in_spec, program.module_call_graph[0].signature
+    arguments = None if names is None else names.forward_arg_names
+    nodes = [each.arg.name for each in program.graph_signature.input_specs if each.kind is InputKind.USER_INPUT]
+    if spec is None or arguments is None or spec.num_leaves != len(nodes):
+        return {}
+    leaves, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(nodes, spec))
+    found: dict[str, str] = {}
+    for (_, argument, *inside), node in leaves:  # the first key says whether it is of args or of kwargs
+        if isinstance(argument, pytree.SequenceKey):
+            found[node] = arguments[argument.idx] + pytree.keystr(tuple(inside))
+        elif isinstance(argument, pytree.MappingKey):
+            found[node] = str(argument.key) + pytree.keystr(tuple(inside))
+    return found
 
 
 def has_wrapped_tensors(program: ExportedProgram) -> bool:
@@ -41,9 +62,9 @@ def check_kinds(program: ExportedProgram, locate: Any, *, inputs_change: bool) -
     """
     for spec in program.graph_signature.input_specs:
         if spec.kind in (InputKind.TOKEN, InputKind.CUSTOM_OBJ):
+            name = spec.target or spec.arg.name
             raise DiagnosticError(
-                locate(spec.arg.name),
-                f"input '{spec.arg.name}' is a {spec.kind.name.lower()}; only tensors are supported",
+                place(f"input '{name}'"), f"input '{name}' is a {spec.kind.name.lower()}; only tensors are supported"
             )
     for spec in program.graph_signature.output_specs:
         if spec.kind is OutputKind.USER_INPUT_MUTATION and not inputs_change:

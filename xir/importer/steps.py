@@ -35,7 +35,7 @@ from xir.dialects.edge.types import element_of, tensor_type
 from xir.ir.annotations import UNASKED
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import name_location, place
 
 from .aliasing import Operator, is_composite
 from .arguments import by_name, call_of, import_value, out_kernel, overload_for
@@ -43,7 +43,7 @@ from .bounds import Ranges, input_bounds, result_bounds
 from .complex_numbers import ComplexValue, has_rule, is_complex
 from .control_flow import body_of, meaning_of, name_of
 from .decompose import ClosedSizeError, Decomposer, can_decompose, row_of
-from .dtypes import ELEMENT_TYPES, import_type, number_tensor, number_type, numpy_view
+from .dtypes import ELEMENT_TYPES, import_type, number_tensor, number_type, numpy_view, remedy
 from .packed_weights import DEQUANTIZE_INT4, import_dequantize_int4
 from .plugin_schemas import check_schema
 from .source import name_hint, node_location
@@ -121,7 +121,8 @@ class StepImporter:
         """The tensor's elements, in the blob store."""
         if tensor.dtype not in ELEMENT_TYPES or tensor.layout is not torch.strided:
             raise DiagnosticError(
-                name_location(name), f"'{name}' is a {tensor.layout} tensor of {tensor.dtype}, which has no form here"
+                place(f"weight '{name}'"),
+                f"it is a {tensor.layout} tensor of {tensor.dtype}, which has no form here{remedy(tensor)}",
             )
         key = self.ctx.blobs.add(name, numpy_view(tensor))
         return DenseResourceAttr(StringAttr(key), tensor_type(ELEMENT_TYPES[tensor.dtype], tuple(tensor.shape)))

@@ -11,8 +11,9 @@ from typing import TextIO
 
 from xdsl.ir import Operation
 
-from xir.ir.diagnostics import Diagnostic, Severity, op_name
+from xir.ir.diagnostics import Diagnostic, Severity, note, op_name
 from xir.ir.location import Locatable, location_of
+from xir.ir.plugin_bugs import plugin_line
 
 EXIT_CODE = 70
 """The exit code of a tool that hit a bug: `EX_SOFTWARE` of BSD's `sysexits.h`. For a user's mistake it is 1."""
@@ -22,6 +23,7 @@ class InternalError(Exception):
     """A bug, located in the user's program; `__cause__` is the exception by which it showed."""
 
     def __init__(self, what: str, where: Locatable, error: Exception):
+        self.what = what
         message = f"internal error in {what}: {describe(error)}"
         self.diagnostic = Diagnostic(Severity.ERROR, location_of(where), message)
         super().__init__(str(self.diagnostic))
@@ -46,19 +48,28 @@ def op_in_work(error: BaseException, root: Operation) -> Operation:
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         values = frame.f_locals
         for value in (values.get("op"), *values.values()):
-            if isinstance(value, Operation) and value is not root:
+            # What was being built when it failed is no op yet.
+            if isinstance(value, Operation) and value is not root and hasattr(value, "attributes"):
                 return value
     return root
 
 
 def report_bug(error: Exception, tool: str, stream: TextIO) -> int:
-    """Report an exception that is a bug, with its traceback; returns the exit code."""
+    """Report an exception that is a bug, with its traceback; returns the exit code. A plugin's is at its own line."""
     import traceback
 
     cause = error
+    if isinstance(error, InternalError) and isinstance(error.__cause__, Exception):
+        cause = error.__cause__
+    if (line := plugin_line(cause)) is not None:
+        stream.write(f"{line[0]}:{line[1]}: error: {describe(cause)}\n")
+        if isinstance(error, InternalError):
+            stream.write(f"{note(error.diagnostic.location, f'it ended {error.what}')}\n")
+        stream.write("This is a bug of the plugin, to be mended there, whatever the input. Its traceback:\n")
+        traceback.print_exception(cause, file=stream)
+        return EXIT_CODE
     if isinstance(error, InternalError):
         stream.write(f"{error.diagnostic}\n")
-        cause = error.__cause__ or error
     else:
         stream.write(f"{tool}: internal error: {describe(error)}\n")
     stream.write("This is a bug in xir or in a plugin, whatever the input. The traceback belongs in its report:\n")

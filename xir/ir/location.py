@@ -55,6 +55,11 @@ def file_location(filename: str | StringAttr, line: int, column: int = 0) -> Fil
     return unverified(FileLineColLoc, filename=name, line=IntAttr(line), column=IntAttr(column))
 
 
+def place(text: str) -> FileLineColLoc:
+    """What a diagnostic points at that is in no file, in words: `calibration input 3`. It is no location of an op."""
+    return file_location(text, 0)
+
+
 def name_location(name: str, child: LocationAttr | None = None) -> NameLoc:
     """`loc("name"(child))`, the form every imported op carries: the fx node's name around its source line."""
     return unverified(NameLoc, desc=StringAttr(name), location=_NONE if child is None else child)
@@ -125,13 +130,25 @@ def find_name(location: Attribute) -> str | None:
 
 
 def format_location(location: LocationAttr) -> str:
-    """`file:line:col`, `file:line` where the column is unknown, else the name, or `loc(unknown)`."""
+    """`file:line:col`, as much of it as is known; else the name of the value, its operator and its module.
+
+    A node's name alone says little to whoever wrote the model: `value 'add_3' (aten::add.Tensor in module 'head')`.
+    """
     if (found := find_file_location(location)) is not None:
-        position = f"{found.filename.data}:{found.line.data}"
-        return f"{position}:{found.column.data}" if found.column.data else position
-    if (name := find_name(location)) is not None:
-        return name
-    return "loc(unknown)"
+        known = (found.line.data, found.column.data) if found.line.data else ()
+        return ":".join([found.filename.data, *(str(number) for number in known if number)])
+    origin = next(iter(origins_of(location)), SourceOrigin())
+    value = f"value '{origin.name}'" if origin.name else ""
+    inside = " in ".join(filter(None, (origin.op, f"module '{origin.module}'" if origin.module else "")))
+    if value and inside:
+        return f"{value} ({inside})"
+    return value or inside or "unknown place"
+
+
+def has_line(location: LocationAttr) -> bool:
+    """Whether a location says a line of a file."""
+    found = find_file_location(location)
+    return found is not None and found.line.data > 0
 
 
 def origins_of(location: LocationAttr) -> tuple[SourceOrigin, ...]:

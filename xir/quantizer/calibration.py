@@ -18,7 +18,7 @@ from torchao.quantization.pt2e.observer import ObserverBase
 
 from xir.importer.source import node_location
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 from xir.progress import counted
 
 from .bias_correction import OperandMeans
@@ -42,7 +42,7 @@ def calibrate(model: OperandMeans, samples: Iterable[tuple[Any, ...]], first: Se
             count += 1
     if count == 0:
         raise DiagnosticError(
-            name_location("calibration"), "there is no input in it: give an iterable of at least one, or leave it out"
+            place("calibration"), "there is no input in it: give an iterable of at least one, or leave it out"
         )
     check_ranges(model.observed)
     choose_ranges(calling, first)

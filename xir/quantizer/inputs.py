@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from xir.importer.dtypes import is_open
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of a call."""
@@ -44,7 +44,7 @@ class ModelInputs:
 
     def sample(self, args: Iterable[Any], kwargs: Mapping[str, Any] | None) -> tuple[Any, ...]:
         """The flat form of a call. DiagnosticError if the program cannot be called so."""
-        return self._flat(name_location("sample inputs"), [(tuple(args), dict(kwargs or {}))])
+        return self._flat(place("sample inputs"), [(tuple(args), dict(kwargs or {}))])
 
     def samples(self, calibration: object) -> Iterator[tuple[Any, ...]]:
         """The flat forms of calibration inputs.
@@ -56,10 +56,10 @@ class ModelInputs:
         if isinstance(calibration, Tensor) or not isinstance(calibration, Iterable):
             what = "a tensor" if isinstance(calibration, Tensor) else f"of type {type(calibration).__name__}"
             raise DiagnosticError(
-                name_location("calibration"), f"it is {what}: give an iterable of inputs, such as a list of batches"
+                place("calibration"), f"it is {what}: give an iterable of inputs, such as a list of batches"
             )
         for index, sample in enumerate(cast("Iterable[Any]", calibration)):
-            where = name_location(f"calibration input {index}")
+            where = place(f"calibration input {index}")
             yield self._flat(where, _readings(where, sample), _without_labels(sample))
 
     def call(self, flat: Sequence[Any]) -> Arguments:
@@ -118,7 +118,7 @@ def _without_labels(sample: Any) -> list[Arguments]:
         case (tuple() | list(), Mapping()):
             return []  # arguments by position and by keyword, whether they fit or not
         case (inputs, _):
-            nested = _readings(name_location("calibration"), inputs) if isinstance(inputs, _FORMS) else []
+            nested = _readings(place("calibration"), inputs) if isinstance(inputs, _FORMS) else []
             return [((inputs,), {}), *nested]
         case tuple() | list() if len(sample) > 1:
             return [(tuple(sample[:-1]), {})]

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 from xir.progress import step
 
 Program = Callable[..., Any]
@@ -96,7 +96,7 @@ class Judge:
         return number
 
     def _error(self, message: str) -> DiagnosticError:
-        return DiagnosticError(name_location(f"metric {self.name}"), message)
+        return DiagnosticError(place(f"metric {self.name}"), message)
 
 
 def _called(module: torch.nn.Module) -> Program:

@@ -19,7 +19,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xir.importer.dtypes import is_open
 from xir.importer.signature import arguments_by_name
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 from xir.progress import step
 
 from .batch_norm import hide_batch_norms, show_batch_norms
@@ -225,7 +225,7 @@ def prepared(
         observed = prepare_pt2e(module, quantizer)
     if unmatched := quantizer.unmatched():
         raise DiagnosticError(
-            name_location("quantize"),
+            place("quantize"),
             f"keep_float '{unmatched[0]}' matches no layer: patterns are of a module's path, an operator such as "
             "aten.add, or a node's name",
         )

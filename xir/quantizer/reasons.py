@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 
 from xir.importer.source import node_location
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 from xir.transforms.xnnpack.legalizations import Quantized
 
 from .config import QuantConfig
@@ -32,18 +32,16 @@ def nothing_to_quantize(model: GraphModule, config_of: Callable[[Node], QuantCon
     """
     found = list(_reasons(model, config_of))
     if not found:
-        place, reason = (
-            name_location("quantize"),
-            "no layer of it multiplies by weights, or computes behind one that does",
-        )
+        where = place("quantize")
+        reason = "no layer of it multiplies by weights, or computes behind one that does"
     else:
         node, reason = found[0]
-        place = node_location(node)
+        where = node_location(node)
         layer = ", ".join(filter(None, (module_path(node), operator_name(node))))
         reason = f"{layer}: {reason}"
         others = len(found) - 1
         reason += f" (and {others} more layer{'' if others == 1 else 's'})" if others else ""
-    return NothingToQuantizeError(place, f"the model has nothing to quantise: {reason}")
+    return NothingToQuantizeError(where, f"the model has nothing to quantise: {reason}")
 
 
 def _reasons(model: GraphModule, config_of: Callable[[Node], QuantConfig | None]) -> Iterator[tuple[Node, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import name_location
+from xir.ir.location import place
 
 from .reasons import NothingToQuantizeError
 from .report import Point
@@ -33,9 +33,7 @@ class Goal:
         unknown = sorted(self.drops.keys() - self.exact.keys())
         if unknown:
             known = ", ".join(f"'{name}'" for name in self.exact)
-            raise DiagnosticError(
-                name_location("quantize"), f"max_drop bounds '{unknown[0]}', and the metric returns {known}"
-            )
+            raise DiagnosticError(place("quantize"), f"max_drop bounds '{unknown[0]}', and the metric returns {known}")
 
     @property
     def drops(self) -> Mapping[str, float]:
@@ -72,7 +70,7 @@ class Goal:
         verb = "is" if len(wanted) == 1 and " dB" not in wanted[0] else "are"
         kept = len(best.kept)
         return DiagnosticError(
-            name_location("quantize"),
+            place("quantize"),
             f"{' and '.join(wanted)} {verb} out of reach: the best of {attempts} attempts has {' and '.join(has)}, "
             f"with {kept} of {layers} layers in float; ask for less, choose dynamic activations, or leave the whole "
             "model in float",

@@ -31,7 +31,7 @@ from xir.tools.aot.results import (
     summary,
     who_runs_it,
 )
-from xir.tools.aot.source import load
+from xir.tools.aot.source import load, model_of
 from xir.tools.aot.tuning import tuned
 from xir.tools.command_line import UsageError, collect_garbage_rarely
 from xir.tools.missing_packages import missing_package
@@ -85,6 +85,7 @@ def main(argv: Sequence[str] | None = None, *, delegate: bool = True) -> int:
 def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -> int:
     from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
     from xir.lock.errors import BrokenContractError
+    from xir.tools.model_diagnostics import located
 
     path = options.output_dir
     device = reachable_device(options)
@@ -132,7 +133,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         if exploration is not None:
             exploration.write(name, [*edge.remarks, *executorch.remarks], quality)
     except DiagnosticError as error:
-        print(error.diagnostic, file=sys.stderr)
+        print(located(error.diagnostic, model_of(options)), file=sys.stderr)
         if options.verify_numerics is not None:
             _tell_next_step(error, options, partitioners)
         if exploration is not None:

@@ -47,7 +47,7 @@ REMARKS: list[Diagnostic] = [
 def test_text() -> None:
     assert report_of(REMARKS).text() == (
         "3 × no rule\n"
-        "        1  edge.sort    n\n"
+        "        1  edge.sort    value 'n'\n"
         "        2  edge.cumsum  a.py:7\n"
         "1 × its weight is not a constant\n"
         "    to fix it: make it a parameter\n"

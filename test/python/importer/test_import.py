@@ -550,6 +550,28 @@ def test_what_is_refused(model: Model, x: Tensor | Callable[[], Tensor], options
         imported(model, (x if isinstance(x, Tensor) else x(),), **options)
 
 
+class Pairs(nn.Module):
+    def forward(self, x: list[Tensor], *, more: dict[str, Tensor]) -> Tensor:
+        return torch.einsum("ij,jk->ik", x[0], x[1]) + more["bias"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "name"),
+    [
+        ({"x": [{0: Dim.DYNAMIC}, {}], "more": {"bias": {}}}, "x[0]"),
+        ({"x": [{}, {1: Dim.DYNAMIC}], "more": {"bias": {}}}, "x[1]"),
+        ({"x": [{}, {}], "more": {"bias": {0: Dim.DYNAMIC}}}, "more['bias']"),
+    ],
+)
+def test_a_refused_input_has_the_name_that_forward_gives_it(shapes: Any, name: str) -> None:
+    bias = torch.ones(3, 5) if name[0] == "m" else torch.ones(1, 1)
+    x = [torch.ones(1 if name[0] == "m" else 3, 4), torch.ones(4, 5)]
+    program = torch.export.export(Pairs(), (x,), {"more": {"bias": bias}}, dynamic_shapes=shapes)
+    message = f"input '{name}': error: dimension {int(name == 'x[1]')} of input '{name}' has no upper bound: give one"
+    with pytest.raises(DiagnosticError, match=f"^{re.escape(message)}"):
+        import_exported_program(program, XirContext())
+
+
 # Shapes
 
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FusedLoc,
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import Diagnostic, DiagnosticEngine, DiagnosticError, Severity, note, stream_handler
 from xir.ir.location import (
+    call_location,
     file_location,
     find_file_location,
     find_name,
@@ -15,6 +16,7 @@ from xir.ir.location import (
     fused_location,
     location_of,
     name_location,
+    place,
 )
 from xir.ir.parser import parse_module
 
@@ -28,12 +30,19 @@ LINE = file_location("model.py", 41)
         (HERE, "model.py:41:7"),
         (LINE, "model.py:41"),
         (name_location("conv1", HERE), "model.py:41:7"),
-        (name_location("conv1"), "conv1"),
-        (name_location("a", name_location("b")), "a"),
+        (name_location("conv1"), "value 'conv1'"),
+        (name_location("a", name_location("b")), "value 'a'"),
+        (name_location("a", name_location("aten::abs")), "value 'a' (aten::abs)"),
+        (
+            name_location("a", call_location(UNKNOWN_LOC, "aten::abs", "head.0")),
+            "value 'a' (aten::abs in module 'head.0')",
+        ),
+        (call_location(UNKNOWN_LOC, "", "head.0"), "module 'head.0'"),
+        (place("calibration input 3"), "calibration input 3"),
         (CallSiteLoc(HERE, LINE), "model.py:41:7"),
         (CallSiteLoc(UNKNOWN_LOC, LINE), "model.py:41"),
         (FusedLoc(ArrayAttr([UNKNOWN_LOC, HERE, LINE]), NoneAttr()), "model.py:41:7"),
-        (UNKNOWN_LOC, "loc(unknown)"),
+        (UNKNOWN_LOC, "unknown place"),
     ],
 )
 def test_a_location_reads_as_its_first_file_line(location: LocationAttr, text: str) -> None:
@@ -65,8 +74,8 @@ def test_an_error_is_one_line_and_one_for_each_note() -> None:
     assert str(error) == "model.py:41:7: error: no such thing\nmodel.py:41: note: it was here"
 
 
-def test_a_place_that_is_only_a_name_reads_as_one() -> None:
-    assert str(DiagnosticError(name_location("x_0"), "it has no bound")) == "x_0: error: it has no bound"
+def test_what_is_only_a_name_reads_as_a_value() -> None:
+    assert str(DiagnosticError(name_location("x_0"), "it is large")) == "value 'x_0': error: it is large"
 
 
 def test_the_newest_handler_comes_first_and_may_pass_on() -> None:

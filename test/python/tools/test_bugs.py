@@ -52,10 +52,10 @@ def test_of_a_pass(
         assert xir_opt.main(arguments) == 70
     finally:
         PASSES.pop("has-bug", None)
-    first, second, *rest = capsys.readouterr().err.splitlines()
-    where = f"{module}:2:3: error: internal error in pass 'has-bug' at op 'func.return'"
-    assert first == f"{where}: ValueError: no such thing"
-    assert second.startswith("This is a bug in xir or in a plugin")
+    first, second, third, *rest = capsys.readouterr().err.splitlines()
+    assert first == f"{plugin}:13: error: ValueError: no such thing"
+    assert second == f"{module}:2:3: note: it ended pass 'has-bug' at op 'func.return'"
+    assert third.startswith("This is a bug of the plugin, to be mended there")
     assert rest[0] == "Traceback (most recent call last):"
     assert any('bug.py", line 13, in apply' in line for line in rest)
     assert not output.exists()

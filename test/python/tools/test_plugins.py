@@ -112,6 +112,7 @@ def registering(schema: str, *arguments: str) -> str:
             "SayHelloPass has the option 'name_of', but is not @dataclass(frozen=True)",
         ),
         (PLUGIN.replace("def apply", "def aply"), "SayHelloPass does not define apply"),
+        (PLUGIN.replace("(XirPass)", ""), "SayHelloPass has to derive from XirPass ({path}:"),
         (PLUGIN.replace(': str = "you"', ": dict[str, int]"), "an option cannot be dict[str, int], as 'name_of' of"),
         (PLUGIN.replace("SayHello", "Canonicalize"), "there is a pass or pipeline 'canonicalize' already"),
         (PLUGIN.replace("politely", "delegate"), "there is a pass or pipeline 'delegate' already"),
@@ -139,6 +140,19 @@ def registering(schema: str, *arguments: str) -> str:
         (
             "from xir.plugin import rule\n@rule()\ndef f(op, b): ...",
             "f: the first parameter needs an annotation, the op classes it is for",
+        ),
+        (
+            registering("own::f(Tensr self) -> Tensor", "self: SSAValue"),
+            "an argument 'self' of type 'Tensr': an op takes",
+        ),
+        (
+            registering("own::f Tensor self", "self: SSAValue"),
+            "expected 'namespace::name.overload(' at column 1 of schema",
+        ),
+        (SIGMOID.format("").replace(", b: NodeBuilder", ""), "nodes has to take 2 parameters, (op, b) ({path}:"),
+        (
+            DECOMPOSED.format("decomposition").replace(", b: EdgeBuilder", ", b: EdgeBuilder, c: int"),
+            "kernels has to take 2 parameters, (op, b)",
         ),
         (SIGMOID.format(""), "edge.silu has a rule already; @rule(replaces=True) takes its place"),
         (

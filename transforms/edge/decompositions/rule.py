@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.dialects import edge
 from xir.dialects.edge.types import Shape, element_of, shape_of
+from xir.ir.plugin_bugs import WrongResultError, check_parameters, check_values, is_of_plugin
 
 HALVES = (f16, bf16)
 
@@ -107,6 +108,7 @@ def decomposition(
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
     """Register a decomposition of the op classes that the annotation of its first parameter names, one or a union:
     `def square(op: edge.SquareOp, b: EdgeBuilder) -> SSAValue`. ValueError if there is one already."""
+    check_parameters(function, "op", "b")
     for op_class in edge.op_classes(function):
         if op_class.name in DECOMPOSITIONS:
             raise ValueError(f"{op_class.name} has a decomposition already; @replacing_decomposition takes its place")
@@ -118,6 +120,7 @@ def replacing_decomposition(
     function: Callable[[EdgeOpT, EdgeBuilder], Replacement],
 ) -> Callable[[EdgeOpT, EdgeBuilder], Replacement]:
     """As `decomposition`, in place of what there is. ValueError if that is nothing, or took a place itself."""
+    check_parameters(function, "op", "b")
     for op_class in edge.op_classes(function):
         if op_class.name not in DECOMPOSITIONS:
             raise ValueError(f"{op_class.name} has no decomposition that another could replace")
@@ -144,11 +147,31 @@ def expanded(op: edge.EdgeOp) -> Expansion | None:
         return None
     builder = EdgeBuilder()
     made = decompose(op, builder)
+    check_values(decompose, made, len(op.results))
     if made is None:
         return None
     results = [made] if isinstance(made, SSAValue) else made
+    if is_of_plugin(decompose):
+        _check_types(decompose, op.results, results)
     typed = [_with_type_of(old, new, builder) for old, new in zip(op.results, results, strict=True)]
     return Expansion(builder.ops, typed)
+
+
+def _check_types(decompose: Callable[..., Any], old: Sequence[SSAValue], new: Sequence[SSAValue]) -> None:
+    """WrongResultError if results cannot have the types of those that they replace; sizes may be open in one."""
+    for before, after in zip(old, new, strict=True):
+        wanted, found = before.type, after.type
+        if not isinstance(wanted, TensorType) or not isinstance(found, TensorType):
+            fits = wanted == found
+        else:
+            sizes = list(zip(wanted.get_shape(), found.get_shape(), strict=False))
+            fits = (
+                wanted.element_type == found.element_type
+                and len(wanted.get_shape()) == len(found.get_shape())
+                and all(a == b or DYNAMIC_INDEX in (a, b) for a, b in sizes)
+            )
+        if not fits:
+            raise WrongResultError(decompose, f"has to return a {wanted}, the type of the op's result, not a {found}")
 
 
 def _with_type_of(old: SSAValue, new: SSAValue, builder: EdgeBuilder) -> SSAValue:

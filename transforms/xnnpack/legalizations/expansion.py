@@ -19,10 +19,12 @@ from xdsl.ir import Operation, SSAValue
 
 from xir.dialects import edge
 from xir.ir.annotations import UNASKED
+from xir.ir.plugin_bugs import WrongResultError, check_values, is_of_plugin
 from xir.ir.tensor_types import shape_of
 from xir.transforms.analysis.calls import call, tensor
 from xir.transforms.analysis.refusal import Refusal
 from xir.transforms.edge.decompositions import Expansion, expanded
+from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS
 from xir.transforms.xnnpack.legalizations.rule import (
     RULES,
     NodeBuilder,
@@ -76,7 +78,11 @@ def by_rule(info: RuleInfo, op: edge.EdgeOp, b: NodeBuilder) -> Replacement:
             raise EMPTY_OPERAND()
     outer, b.op = b.op, op
     try:
-        return info.build(op, b)
+        made = info.build(op, b)
+        check_values(info.build, made, len(op.results))
+        if made is None and is_of_plugin(info.build) and info.overrides is None and op.name not in DECOMPOSITIONS:
+            raise WrongResultError(info.build, "has returned None: return the value that it built, or raise a Refusal")
+        return made
     finally:
         b.op = outer
 

@@ -39,6 +39,7 @@ from xir.dialects.xnnpack.kinds import UnaryKind
 from xir.ir.annotations import UNASKED
 from xir.ir.constants import constant_array, dense_of_storage
 from xir.ir.context import XirContext
+from xir.ir.plugin_bugs import check_parameters
 from xir.ir.symbolic_size import SymbolicSize, UndecidedSizeError, is_dynamic
 from xir.ir.targets import TARGETS, Target
 from xir.transforms.analysis.calls import Call, call, tensor
@@ -444,6 +445,7 @@ def rule(
     def register(
         function: Callable[[EdgeOpT, NodeBuilder], Replacement],
     ) -> Callable[[EdgeOpT, NodeBuilder], Replacement]:
+        check_parameters(function, "op", "b")
         for name in [op_class.name for op_class in edge.op_classes(function)]:
             own = [sample for sample in samples if sample.name == name]
             info = RuleInfo(function, quantized, symbolic, empty, tuple(refuses), own, overrides, remainder, replaces)

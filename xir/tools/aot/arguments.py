@@ -330,9 +330,23 @@ def quantization_flags(options: argparse.Namespace) -> list[str]:
     return [*flags, *(f"--keep-float={pattern}" for pattern in options.keep_float or ())]
 
 
+def _flag_of(source: str) -> str:
+    """How a model of the user's is given; "" for what is none."""
+    if source.endswith(".pt2"):
+        return f"--pt2 {source}"
+    if source.endswith(".py"):
+        return f"--model {source}:FACTORY"
+    return f"--model {source}" if ".py:" in source else ""
+
+
 def parse_arguments(arguments: Sequence[str], *, delegate: bool = True) -> argparse.Namespace:
     """The options, of which `delegate` is a default. UsageError for one that is wrong, or useless beside the others."""
+    first = arguments[0] if arguments else ""
+    if not first.startswith("-") and (flag := _flag_of(first)):
+        raise UsageError(f"'{first}' needs a flag before it: {flag}")
     options = _argument_parser(delegate=delegate).parse_args(arguments)
+    if options.model_name and (flag := _flag_of(options.model_name)):
+        raise UsageError(f"-m takes the name of a model of the zoo; for '{options.model_name}' it is {flag}")
     if options.weights and not options.model_name:
         raise UsageError("--weights goes with --model_name")
     if options.dtype and options.pt2:

@@ -44,6 +44,7 @@ def optimize_file(arguments: Sequence[str]) -> int:
     from xir.lock.errors import BrokenContractError
     from xir.runtime import XirRuntimeError
     from xir.runtime.same_results import NotRunError
+    from xir.tools.model_diagnostics import located
 
     options = argument_parser().parse_args(arguments)
     try:
@@ -51,7 +52,7 @@ def optimize_file(arguments: Sequence[str]) -> int:
     except FormatError as error:
         print(f"{options.program}: error: {error}", file=sys.stderr)
     except DiagnosticError as error:
-        print(error.diagnostic, file=sys.stderr)
+        print(located(error.diagnostic, options.program), file=sys.stderr)
     except BrokenContractError as error:
         tell_broken(error, options.output)
     except (XirRuntimeError, NotRunError) as error:

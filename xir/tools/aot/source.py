@@ -46,6 +46,11 @@ def load(options: argparse.Namespace) -> tuple[str, ExportedProgram]:
         return name, _export(name, made)
 
 
+def model_of(options: argparse.Namespace) -> str:
+    """The model as the command line names it."""
+    return options.pt2 or options.model_name or options.model
+
+
 def _converted(made: Made, dtype: str) -> Made:
     """The model and its floating-point inputs in another element type."""
     import torch
