@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from executorch.exir import to_edge_transform_and_lower
 from reference.modules import Function
 from reference.tools import Tool
-from torch import Tensor
+from torch import Tensor, nn
 
 import xir
 from xir.runtime import same_results, stock_results
@@ -96,6 +97,14 @@ def test_without_stock(case: str, aot: Tool, monkeypatch: pytest.MonkeyPatch) ->
         reason = ".+"
     said = rf"^new.pte: compared in xir's runtime alone; stock ExecuTorch's: {reason}$"
     assert re.search(said, aot("old.pte -o new.pte"), re.MULTILINE)
+
+
+def test_a_kernel_that_the_runtime_lacks(aot: Tool) -> None:
+    """A command's user cannot call what Python's can to allow a kernel."""
+    exported = torch.export.export(nn.EmbeddingBag(9, 4), (torch.zeros(2, 3, dtype=torch.long),))
+    Path("old.pte").write_bytes(to_edge_transform_and_lower(exported).to_executorch().buffer)
+    said = "'forward' calls 'aten::_embedding_bag.out', which xir's runtime lacks, so no other file can be compared"
+    not_written(aot, "", f"old.pte: {said} with it: nothing is written")
 
 
 def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
