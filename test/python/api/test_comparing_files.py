@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -147,3 +148,16 @@ def test_inputs_without_a_name_of_several_methods(aot: Tool) -> None:
     not_written(aot, "--inputs x.pt", "--inputs: x.pt does not say for which of encode, decode it is")
     torch.save({"decode": X}, "x.pt")
     assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --inputs x.pt")
+
+
+def test_a_file_that_crashes_stock_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process ends without a word; which file it ran is what it wrote before."""
+
+    def crashed(command: list[str], **_: object) -> CompletedProcess[str]:
+        Path(command[6]).with_name(stock_results.RUNNING).write_text("1")
+        return CompletedProcess(command, -11, "", "")
+
+    monkeypatch.setattr(stock_results.subprocess, "run", crashed)
+    with pytest.raises(stock_results.StockError, match="exit code -11") as error:
+        stock_results.stock_results([Path("old.pte"), Path("new.pte")], [], [])
+    assert error.value.index == 1
