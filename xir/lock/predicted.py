@@ -67,9 +67,9 @@ def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
 
 def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
     """What kernels on integers take that may not have been measured: as much as on fp32."""
-    made = {form: profile.kernels[kernel] for kernel, form in INTEGER_FORMS.items()}
-    elementwise = profile.kernels["elementwise"]
-    return {**made, "qs8_convert": elementwise, "qs8_table": elementwise}
+    made: dict[Kernel, KernelCost] = {form: profile.kernels[kernel] for kernel, form in INTEGER_FORMS.items()}
+    made["qs8_convert"] = made["qs8_table"] = profile.kernels["elementwise"]
+    return made
 
 
 def _outside(op: Operation) -> float:
