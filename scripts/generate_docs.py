@@ -23,7 +23,7 @@ from xir.dialects.edge.kernels import EXECUTORCH, executorch_kernels
 from xir.dialects.registry import DIALECTS
 from xir.dialects.xnnpack.kinds import BINARY, UNARY
 from xir.documentation import docstring, op_text, table
-from xir.ir.annotations import ON_ARGUMENTS, ON_OPS
+from xir.ir.annotations import ON_ARGUMENTS, ON_OPS, ON_RESULTS
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
 from xir.runtime import portable_kernels
@@ -262,7 +262,7 @@ def annotations_page() -> str:
         "# Annotations\n\nThe attributes `xir.*` that passes and the importer add to ops and to functions' arguments. "
         "They do not change what a program computes. The verifier refuses unknown names and other types.\n\n"
     )
-    for title, known in (("On ops", ON_OPS), ("On arguments", ON_ARGUMENTS)):
+    for title, known in (("On ops", ON_OPS), ("On arguments", ON_ARGUMENTS), ("On results", ON_RESULTS)):
         rows = ((f"`{name}`", f"`{each.expected}`", each.meaning) for name, each in known.items())
         text += f"## {title}\n\n{table(('attribute', 'value', 'says'), rows)}"
     return text

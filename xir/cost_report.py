@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -27,6 +27,9 @@ from xir.transforms.delegate.forming.marks import computes_sizes
 from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of, stored
 from xir.transforms.xnnpack.analysis.node_costs import is_copied, looked_up, work_of
 from xir.transforms.xnnpack.analysis.tables import tables
+
+WorkOf = Callable[[xnnpack.NodeOp], Work | None]
+"""What a node does; None for one that is not predicted."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,18 @@ def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCo
 
 
 def nodes_cost(
-    method: str, nodes: Sequence[xnnpack.NodeOp], profile: CostProfile, unknown: Counter[str] | None = None
+    method: str,
+    nodes: Sequence[xnnpack.NodeOp],
+    profile: CostProfile,
+    unknown: Counter[str] | None = None,
+    *,
+    work: WorkOf = work_of,
 ) -> MethodCost:
-    """The predicted time of a method's nodes, whose sizes are known. `unknown` counts its other ops."""
+    """The predicted time of a method's nodes, whose sizes are known. `unknown` counts its other ops, `work` tells what
+    a node does."""
     unknown = Counter(unknown)
     lines: dict[tuple[object, ...], Line] = {}
-    for index, step in enumerate(_timed(list(_steps(nodes)))):
+    for index, step in enumerate(_timed(list(_steps(nodes, work)))):
         if step.work is None or not profile.knows(step.work):
             unknown[step.node.name] += 1
             continue
@@ -149,7 +158,7 @@ class _Step:
     writes: Sequence[SSAValue]
 
 
-def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
+def _steps(nodes: Sequence[xnnpack.NodeOp], work_of: WorkOf) -> Iterator[_Step]:
     """What takes time. A node of a chain runs by itself only if others read its result."""
     chains = [chain for block in _blocks(nodes) for chain in tables(block)]
     inside = {node for chain in chains for node in chain}
@@ -158,8 +167,7 @@ def _steps(nodes: Sequence[xnnpack.NodeOp]) -> Iterator[_Step]:
         if isinstance(node, xnnpack.StaticReshapeOp) and not is_copied(node):
             continue  # the result lies where its operand does
         if (chain := ends.get(node)) is not None:
-            work = looked_up(shape_of(node.results[0]))
-            yield _Step(chain[1], work, chain[0].operands, node.results)
+            yield _Step(chain[1], looked_up(shape_of(node.results[0])), chain[0].operands, node.results)
         elif node not in inside or any(use.operation not in inside for use in node.results[0].uses):
             yield _Step(node, work_of(node), node.operands, node.results)
 

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xir.ir.annotations import DIM_NAMES, DIM_ORDER, MAX_SHAPE, MAX_SHAPES
 from xir.ir.array_attributes import ints
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.location import Locatable
 from xir.ir.shapes import Shape, same_shape
 from xir.ir.tensor_types import size_problem
 
@@ -45,12 +46,27 @@ def dim_orders(function: FuncOp) -> dict[SSAValue, tuple[int, ...]]:
     for argument, attribute in argument_attributes(function, DIM_ORDER):
         if not isinstance(attribute, DenseArrayBase):
             continue
-        order = ints(attribute)
-        if not isinstance(argument.type, TensorType) or sorted(order) != list(range(argument.type.get_num_dims())):
-            message = f"{DIM_ORDER} {list(order)} is no order of the dimensions of a {argument.type}"
-            raise DiagnosticError(argument, message)
-        found[argument] = order
+        found[argument] = _order(attribute, argument.type, argument)
     return found
+
+
+def result_orders(function: FuncOp) -> dict[int, tuple[int, ...]]:
+    """For each result that the caller gets with permuted dimensions, by its number, the permutation."""
+    found: dict[int, tuple[int, ...]] = {}
+    if function.res_attrs is None:
+        return found
+    for index, (type, each) in enumerate(zip(function.function_type.outputs, function.res_attrs, strict=True)):
+        attribute = each.data.get(DIM_ORDER)
+        if isinstance(attribute, DenseArrayBase):
+            found[index] = _order(attribute, type, function)
+    return found
+
+
+def _order(attribute: DenseArrayBase, type: Attribute, where: Locatable) -> tuple[int, ...]:
+    order = ints(attribute)
+    if not isinstance(type, TensorType) or sorted(order) != list(range(type.get_num_dims())):
+        raise DiagnosticError(where, f"{DIM_ORDER} {list(order)} is no order of the dimensions of a {type}")
+    return order
 
 
 Annotated = Iterator[tuple[SSAValue, Attribute | None]]

@@ -75,9 +75,8 @@ def _reordered(values: PlanValues, argument: SSAValue, order: tuple[int, ...]) -
     """
     plan = values.plan
     restoring = tuple(order.index(dim) for dim in range(len(order)))
-    memory = values.bounded(argument)
-    seen = TensorType(memory.element_type, [memory.get_shape()[axis] for axis in restoring])
-    given = values.tensor(argument, seen, dim_order=DenseArrayBase.from_list(i64, order))
+    memory, seen = values.bounded(argument), values.seen_type(argument, order)
+    given = values.seen(argument, order)
     values.given[argument] = given
     readers = [use.operation for use in argument.uses if not isinstance(use.operation, GraphOp)]
     restores = [op for op in readers if op.name == "edge.permute" and cast("EdgeOp", op).argument("dims") == restoring]

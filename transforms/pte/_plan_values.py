@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     FloatAttr,
@@ -49,6 +50,8 @@ class PlanValues(dict[SSAValue, SSAValue]):
         """What is computed in the memory of mutable buffers."""
         self.given: dict[SSAValue, SSAValue] = {}
         """The inputs that memory has in another order than the caller: what delegates take."""
+        self.reordered: dict[SSAValue, tuple[int, ...]] = {}
+        """The results that are computed as the caller sees them, whose memory has the dimensions in this order."""
         self.destinations: dict[SSAValue, SSAValue] = {}
         """Where values that a branch gives are computed, if they are."""
 
@@ -70,7 +73,8 @@ class PlanValues(dict[SSAValue, SSAValue]):
         if (destination := self.destinations.get(value)) is not None:
             return destination
         if isinstance(type, TensorType):
-            return self.tensor(value, self.bounded(value))
+            order = self.reordered.get(value)
+            return self.tensor(value, self.bounded(value)) if order is None else self.seen(value, order)
         if type == i64:
             return self.plan.declare(pte.IntOp.make(int_val=IntegerAttr(0, i64)), value.owner)
         if type == f64:
@@ -87,6 +91,15 @@ class PlanValues(dict[SSAValue, SSAValue]):
             # TensorShapeDynamism.DynamicBound
             properties["shape_dynamism"] = IntegerAttr(1, i32)
         return self.plan.declare(pte.TensorOp.make(tensor_type=bounded, **properties), value.owner)
+
+    def seen(self, value: SSAValue, order: tuple[int, ...]) -> SSAValue:
+        """A tensor as the caller sees it, for a value whose dimensions memory has in this order of the caller's."""
+        return self.tensor(value, self.seen_type(value, order), dim_order=DenseArrayBase.from_list(i64, order))
+
+    def seen_type(self, value: SSAValue, order: tuple[int, ...]) -> TensorType:
+        """The type that the caller sees."""
+        memory = self.bounded(value)
+        return TensorType(memory.element_type, [memory.get_shape()[order.index(dim)] for dim in range(len(order))])
 
     def bounded(self, value: SSAValue) -> TensorType:
         """The type of a tensor at its largest."""

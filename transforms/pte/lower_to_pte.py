@@ -22,11 +22,12 @@ from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
 from xir.ir.tensor_types import dynamic_among
 from xir.ir.walking import only_block
-from xir.transforms.analysis.dim_annotations import dim_orders
+from xir.transforms.analysis.dim_annotations import dim_orders, result_orders
 from xir.transforms.pte._buffers import InPlace, find_in_place, find_in_place_of_loop
 from xir.transforms.pte._kernel_calls import call_kernel, is_item
 from xir.transforms.pte._plan import Plan
 from xir.transforms.pte._plan_inputs import declare_inputs, input_sizes
+from xir.transforms.pte._plan_outputs import copy_reordered, give_reordered, reordered_results
 from xir.transforms.pte._plan_values import PlanValues
 
 
@@ -102,9 +103,11 @@ def execution_plan(func: FuncOp, ctx: XirContext) -> pte.ExecutionPlanOp:
     plan, orders = Plan(), dim_orders(func)
     values = PlanValues(func, ctx, plan, find_in_place(func))
     inputs = declare_inputs(values, orders)
+    values.reordered.update(reordered_results(func))
     lowering = _FunctionLowering(values)
     end = lowering.instructions()
-    outputs = [lowering.output(value, end) for value in end.arguments]
+    given = result_orders(func)
+    outputs = [lowering.output(value, end, given.get(number)) for number, value in enumerate(end.arguments)]
     lowering.write_buffers()
     body = [*plan.delegates, *plan.declarations, pte.ChainOp(plan.calls), pte.SignatureOp(inputs, outputs)]
     return pte.ExecutionPlanOp.build(
@@ -143,6 +146,8 @@ class _FunctionLowering:
                     self.values[op.result] = self.plan.null()
                 case GraphOp():
                     self.delegate(op)
+                case EdgeOp() if op.results and op.results[0] in self.values.reordered:
+                    copy_reordered(op, self.values)
                 case EdgeOp():
                     call_kernel(op, self.values)
                 case edge.CondOp():
@@ -177,9 +182,12 @@ class _FunctionLowering:
 
     # Ends.
 
-    def output(self, value: SSAValue, op: ReturnOp) -> SSAValue:
-        """What the caller gets: not the memory of a buffer, which the next call changes."""
+    def output(self, value: SSAValue, op: ReturnOp, order: tuple[int, ...] | None) -> SSAValue:
+        """What the caller gets: not the memory of a buffer, which the next call changes. `order` is that of the
+        dimensions in memory, if the caller sees another one."""
         result = self.values[value]
+        if order is not None:
+            return result if value in self.values.reordered else give_reordered(value, order, self.values, op)
         is_buffer = isinstance(result.owner, pte.TensorOp) and result.owner.buffer is not None
         return self.values.copied(value, op) if is_buffer else result
 

@@ -162,9 +162,7 @@ class _Raiser:
             raise NotRaisedError(tensor, "an input has contents of its own")
         number = len(self.block.args)
         argument = self.block.insert_arg(self.memory.sizes.input_type(tensor, number), number)
-        is_ordered = tensor.order == tuple(range(len(tensor.order)))
-        order = {} if is_ordered else {DIM_ORDER: DenseArrayBase.from_list(i64, tensor.order)}
-        self.attributes.append(DictionaryAttr({**order, **self.memory.sizes.begin(argument, tensor)}))
+        self.attributes.append(DictionaryAttr({**_dim_order(tensor), **self.memory.sizes.begin(argument, tensor)}))
         self.memory.write(tensor, permuted(argument, restoring(tensor.order), self.block.add_op))
 
     def fixed_input(self, value: SSAValue) -> None:
@@ -189,7 +187,7 @@ class _Raiser:
         self.attributes.append(DictionaryAttr({VALUE: fixed}))
 
     def output(self, value: SSAValue) -> SSAValue:
-        """What the function returns for an output."""
+        """What the function returns for an output: a tensor as memory has it."""
         match value.owner:
             case pte.NullOp():
                 op = edge.NoneOp()
@@ -197,9 +195,7 @@ class _Raiser:
                 return op.result
             case pte.TensorOp() as tensor:
                 check_bounded(tensor, self.plan)
-                if tensor.order != tuple(range(len(tensor.order))):
-                    raise NotRaisedError(tensor, "the dimensions of an output lie in another order in memory")
-                return self.memory.read(tensor, tensor)
+                return permuted(self.memory.read(tensor, tensor), tensor.order, self.block.add_op)
             case _ if value in self.memory.numbers:
                 return self.memory.numbers[value]
             case _:
@@ -207,7 +203,9 @@ class _Raiser:
 
     def function(self) -> FuncOp:
         """The function, after the instructions."""
-        results = [self.output(value) for value in self.plan.signature.outputs]
+        outputs = self.plan.signature.outputs
+        results = [self.output(value) for value in outputs]
+        orders = [_dim_order(each.owner) if isinstance(each.owner, pte.TensorOp) else {} for each in outputs]
         for tensor, buffer in self.memory.buffers.items():
             if (now := self.memory.contents(tensor)) is not buffer.result:
                 self.block.add_op(edge.UpdateBufferOp(buffer.result, now, tensor.location))
@@ -217,6 +215,7 @@ class _Raiser:
             ([argument.type for argument in self.block.args], [result.type for result in results]),
             Region(self.block),
             arg_attrs=ArrayAttr(self.attributes) if any(each.data for each in self.attributes) else None,
+            res_attrs=ArrayAttr(map(DictionaryAttr, orders)) if any(orders) else None,
         )
         for name, text in ((IN_SPEC, self.plan.encoded_inp_str), (OUT_SPEC, self.plan.encoded_out_str)):
             if text is not None:
@@ -290,6 +289,12 @@ def _instructions(plan: pte.ExecutionPlanOp) -> Iterator[pte.InstructionOp]:
     if len(chains) != 1:
         raise NotRaisedError(plan, f"it has {len(chains)} chains")
     return chains[0].instructions
+
+
+def _dim_order(tensor: pte.TensorOp) -> dict[str, Attribute]:
+    """What says that the caller sees a tensor's dimensions in another order than memory has them."""
+    is_ordered = tensor.order == tuple(range(len(tensor.order)))
+    return {} if is_ordered else {DIM_ORDER: DenseArrayBase.from_list(i64, tensor.order)}
 
 
 def _memory_type(tensor: pte.TensorOp) -> TensorType:

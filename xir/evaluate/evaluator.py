@@ -24,6 +24,7 @@ from xir.dialects.edge.families import GROUPED_PRODUCTS
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type
 from xir.evaluate import quantized
+from xir.evaluate.inputs import as_returned
 from xir.evaluate.nodes import convolve, evaluate
 from xir.importer.dtypes import DTYPES
 from xir.importer.interpreter import arguments, called, constant_tensor
@@ -84,7 +85,7 @@ class Evaluator:
         """The values that depend on constants alone; theirs is the type that the IR says."""
 
     def run(self, function: FuncOp, inputs: Sequence[Any], state: dict[str, Any] | None = None) -> list[Any]:
-        """The function's results: numbers in fp64, integers and truth values in their own types.
+        """The function's results, as a caller has them: numbers in fp64, integers and truth values in their own types.
 
         `state` is what mutable buffers hold, by name, and gets what the function writes to them; those that it has not
         hold their initial values.
@@ -96,7 +97,7 @@ class Evaluator:
         with torch.no_grad(), torch.random.fork_rng(devices=[]), one_thread():
             torch.manual_seed(SEED)
             values: dict[SSAValue, Any] = dict(zip(block.args, map(widened, inputs), strict=True))
-            results = [widened(result) for result in self._block(block, values)]
+            results = as_returned(function, [widened(result) for result in self._block(block, values)])
         self._state.update(self._next)
         return results
 

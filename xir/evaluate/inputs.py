@@ -121,7 +121,10 @@ def _fitting(value: Any, argument: BlockArgument) -> Any:
 
 def dim_order_of(function: FuncOp, index: int) -> tuple[int, ...] | None:
     """Which dimension of the caller's tensor each of an argument is, if they are not the same."""
-    attributes: Mapping[str, Attribute] = {} if function.arg_attrs is None else function.arg_attrs.data[index].data
+    return None if function.arg_attrs is None else _dim_order(function.arg_attrs.data[index].data)
+
+
+def _dim_order(attributes: Mapping[str, Attribute]) -> tuple[int, ...] | None:
     order = attributes.get(DIM_ORDER)
     if not isinstance(order, DenseArrayBase):
         return None
@@ -134,6 +137,17 @@ def as_called(function: FuncOp, inputs: Sequence[Any]) -> list[Any]:
     return [
         value if order is None else value.permute(np.argsort(order).tolist())
         for value, order in zip(inputs, orders, strict=True)
+    ]
+
+
+def as_returned(function: FuncOp, results: Sequence[Any]) -> list[Any]:
+    """A function's results as its caller has them."""
+    if function.res_attrs is None:
+        return list(results)
+    orders = [_dim_order(each.data) for each in function.res_attrs]
+    return [
+        value if order is None else value.permute(np.argsort(order).tolist())
+        for value, order in zip(results, orders, strict=True)
     ]
 
 

@@ -121,6 +121,8 @@ def _retype(function: FuncOp) -> None:
     last = function.body.block.last_op
     assert last is not None
     inputs, outputs = [argument.type for argument in function.body.block.args], [value.type for value in last.operands]
+    if list(function.function_type.outputs) != outputs:
+        function.res_attrs = None
     function.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
     for name in ("xir.in_spec", "xir.out_spec"):
         function.attributes.pop(name, None)

@@ -162,13 +162,20 @@ ON_ARGUMENTS: dict[str, Annotation] = {
 }
 """Name -> what it says of a function's argument."""
 
+ON_RESULTS: dict[str, Annotation] = {DIM_ORDER: ON_ARGUMENTS[DIM_ORDER]}
+"""Name -> what it says of a function's result."""
+
 
 def problems(op: Operation) -> Iterator[str]:
-    """What is wrong with the attributes `xir.*` of a verified op, and of its arguments if it is a function."""
+    """What is wrong with the attributes `xir.*` of a verified op, and of its arguments and results if it is a
+    function."""
     yield from _problems(op.attributes, ON_OPS, "")
     if isinstance(op, FuncOp) and op.arg_attrs is not None:
         for number, attributes in enumerate(op.arg_attrs.data):
             yield from _problems(attributes.data, ON_ARGUMENTS, f" of argument {number}")
+    if isinstance(op, FuncOp) and op.res_attrs is not None:
+        for number, attributes in enumerate(op.res_attrs.data):
+            yield from _problems(attributes.data, ON_RESULTS, f" of result {number}")
 
 
 def _problems(attributes: Mapping[str, Attribute], known: Mapping[str, Annotation], of: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ from xdsl.ir import Operation, SSAValue
 from xir.cost_report import nodes_cost
 from xir.dialects import pte, xnnpack
 from xir.ir.walking import ops_in
+from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, estimated_work_of
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
-    from xir.cost.profile import CostProfile
+    from xir.cost.profile import CostProfile, KernelCost
+    from xir.cost.work import Kernel
 
 KERNEL_NANOSECONDS = {
     "gelu": 8.0,
@@ -47,9 +50,11 @@ CALL_NANOSECONDS = 100.0
 def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> float:
     """The predicted time of all methods, each once, on one thread.
 
-    A cost profile predicts the nodes of delegates; kernels outside are estimated by their tensors' sizes. A method with
+    A cost profile predicts the nodes of delegates. Those that it does not know count as on fp32: a node that counted as
+    nothing would be better than any other. Kernels outside are estimated by their tensors' sizes. A method with
     open sizes counts with its largest ones, what is jumped over as if it ran.
     """
+    profile = replace(profile, kernels={**_stand_ins(profile), **profile.kernels})
     outside = sum(map(_outside, ops_in(program.module, pte.InstructionOp)))
     return outside / 1e3 + sum(_inside(plan, profile) for plan in ops_in(program.module, pte.ExecutionPlanOp))
 
@@ -57,7 +62,14 @@ def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> 
 def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
     """The microseconds of all delegates of a method, one after the other: what one reads, others have in the cache."""
     nodes = [node for each in plan.delegates for node in ops_in(each, xnnpack.NodeOp)]
-    return nodes_cost(plan.sym_name.data, nodes, profile).microseconds
+    return nodes_cost(plan.sym_name.data, nodes, profile, work=estimated_work_of).microseconds
+
+
+def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
+    """What kernels on integers take that may not have been measured: as much as on fp32."""
+    made: dict[Kernel, KernelCost] = {form: profile.kernels[kernel] for kernel, form in INTEGER_FORMS.items()}
+    made["qs8_convert"] = made["qs8_table"] = profile.kernels["elementwise"]
+    return made
 
 
 def _outside(op: Operation) -> float:

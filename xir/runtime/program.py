@@ -247,12 +247,19 @@ class Program:
         except _native.XirRuntimeError as error:
             if not self._fallback.refused or "there is no kernel" not in str(error):
                 raise
-            refused = list(self._fallback.refused)
-            namespaces = sorted({each.partition("::")[0] for each in refused})
-            raise _native.XirRuntimeError(
-                f"method {name!r} calls {', '.join(repr(each) for each in refused)}, which xir does not know; "
-                f"a file may call what load_program(..., allow_ops={namespaces}) names, if you trust it with that"
-            ) from None
+            raise UnknownKernelsError(name, list(self._fallback.refused)) from None
+
+
+class UnknownKernelsError(_native.XirRuntimeError):
+    """A method calls kernels that xir does not know, and that nobody has allowed."""
+
+    def __init__(self, method: str, kernels: Sequence[str]):
+        namespaces = sorted({each.partition("::")[0] for each in kernels})
+        self.kernels = ", ".join(repr(each) for each in kernels)
+        super().__init__(
+            f"method {method!r} calls {self.kernels}, which xir does not know; "
+            f"a file may call what load_program(..., allow_ops={namespaces}) names, if you trust it with that"
+        )
 
 
 class Runtime:

@@ -11,7 +11,7 @@ from typing import Any
 
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
-from xir.runtime.program import Method, MethodMetadata, Program, Runtime, ValueInfo
+from xir.runtime.program import Method, MethodMetadata, Program, Runtime, UnknownKernelsError, ValueInfo
 from xir.runtime.stock_results import StockError, stock_results
 
 CALLS = 3
@@ -65,18 +65,27 @@ class Sameness:
         return self.after / self.before if self.before else 1.0
 
 
+class NotComparedError(Exception):
+    """No file can be compared with the old one, by its kernels; the text names them."""
+
+
 def calls_of(
     path: Path, methods: Sequence[str], data: Sequence[Path] = (), given: Sequence[MethodCall] = ()
 ) -> list[MethodCall]:
     """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method.
 
-    A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none.
+    A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none, and
+    NotComparedError if xir's runtime lacks kernels.
     """
     calls: list[MethodCall] = []
     for name in methods:
         own = [call for call in given if call.method == name]
         try:
             inputs = _inputs_that_run(path, name, data)
+        except UnknownKernelsError as error:
+            raise NotComparedError(
+                f"'{name}' calls {error.kernels}, which xir's runtime lacks, so no other file can be compared with it"
+            ) from None
         except XirRuntimeError as error:
             if not own:
                 raise NotRunError(f"'{name}' on random inputs: {error}") from error

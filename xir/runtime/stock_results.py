@@ -17,6 +17,9 @@ Calls = Sequence[tuple[str, Sequence[Any]]]
 """The method and the inputs of each."""
 
 
+RUNNING = "running.txt"
+"""What the process writes the number of a file to before it runs it, as it may crash."""
+
 BINDINGS = "executorch.extension.pybindings"
 
 
@@ -52,6 +55,7 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
         raise StockError(0, f"it takes one file of weights, and {len(data)} were given")
     with tempfile.TemporaryDirectory(prefix="xir-stock-") as folder:
         given, made, failed = (Path(folder) / name for name in ("calls.pt", "results.pt", "error.json"))
+        running = Path(folder) / RUNNING
         torch.save([(method, list(inputs)) for method, inputs in calls], given)
         names = [*map(str, files), "--", *map(str, data)]
         command = [sys.executable, "-P", "-m", __name__, str(given), str(made), str(failed), *names]
@@ -61,7 +65,8 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
             raise StockError(error["file"], error["message"])
         if ended.returncode != 0:
             last = (ended.stderr.strip().splitlines() or [""])[-1]
-            raise StockError(0, f"its process ended with exit code {ended.returncode}: {last}")
+            index = int(running.read_text()) if running.exists() else 0
+            raise StockError(index, f"its process ended with exit code {ended.returncode}: {last}")
         return torch.load(made, weights_only=True)
 
 
@@ -105,6 +110,7 @@ def main(arguments: Sequence[str]) -> int:
     results: list[list[list[Any]]] = []
     register_kernels(Path(programs[0]).read_bytes())
     for index, program in enumerate(programs):
+        Path(failed).with_name(RUNNING).write_text(str(index))
         try:
             module = bindings()._load_for_executorch(program, *(data if index == 0 else ()))
             results.append([list(module.run_method(method, inputs)) for method, inputs in calls])

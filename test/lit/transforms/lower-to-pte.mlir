@@ -363,3 +363,74 @@ func.func @fixed(%x: tensor<2xf32>, %mask: none {xir.value}, %k: i64 {xir.value 
 func.func @of_another_type(%x: tensor<2xf32>, %k: f64 {xir.value = 3 : i64}) -> tensor<2xf32> {
   func.return %x : tensor<2xf32>
 }
+
+// -----
+
+// An output whose caller sees the dimensions in another order than memory has them: a delegate writes memory as it is.
+// CHECK-LABEL: pte.execution_plan @delegated_result
+// CHECK:         ^bb0(%{{.*}}: tensor<1x4x5x3xf32>):
+// CHECK:         %[[X:.*]] = pte.tensor tensor<1x4x5x3xf32>
+// CHECK-NEXT:    %[[Y:.*]] = pte.tensor tensor<1x3x4x5xf32> {dim_order = array<i64: 0, 2, 3, 1>}
+// CHECK:         pte.chain {
+// CHECK-NEXT:      pte.delegate_call @delegated_result_0 (%[[X]], %[[Y]])
+// CHECK-NEXT:    }
+// CHECK-NEXT:    pte.signature inputs (%[[X]]) outputs (%[[Y]])
+func.func @delegated_result(%x: tensor<1x4x5x3xf32>) -> (tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}) {
+  %0 = xnnpack.subgraph(%x) : (tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
+  ^bb0(%a: tensor<1x4x5x3xf32>):
+    %1 = xnnpack.unary abs %a : tensor<1x4x5x3xf32> -> tensor<1x4x5x3xf32>
+    xnnpack.yield %1 : tensor<1x4x5x3xf32>
+  }
+  func.return %0 : tensor<1x4x5x3xf32>
+}
+
+// -----
+
+// The permutation of a result into that order is a copy.
+// CHECK-LABEL: pte.execution_plan @permuted_result
+// CHECK:         %[[Y:.*]] = pte.tensor tensor<2x3x4x5xf32> {dim_order = array<i64: 0, 2, 3, 1>, shape_dynamism = 1 : i32}
+// CHECK:         pte.kernel_call "aten::abs.out" (%{{.*}}, %[[A:.*]], %[[A]])
+// CHECK-NEXT:    pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%[[A]], %{{.*}}, %{{.*}}, %[[Y]], %[[Y]])
+// CHECK-NOT:     permute
+// CHECK:         outputs (%[[Y]])
+func.func @permuted_result(%x: tensor<?x3x4x5xf32> {xir.max_shape = array<i64: 2, 3, 4, 5>}) -> (tensor<?x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}) {
+  %0 = edge.abs(%x) : (tensor<?x3x4x5xf32>) -> tensor<?x3x4x5xf32>
+  %1 = edge.permute(%0) {dims = array<i64: 0, 2, 3, 1>} : (tensor<?x3x4x5xf32>) -> tensor<?x4x5x3xf32>
+  func.return %1 : tensor<?x4x5x3xf32>
+}
+
+// -----
+
+// A result that is read in both orders is copied at the end, in the caller's order first.
+// CHECK-LABEL: pte.execution_plan @both_orders
+// CHECK:         pte.delegate_call @both_orders_0 (%{{.*}}, %[[Y:.*]])
+// CHECK-NEXT:    pte.kernel_call "aten::permute_copy.out" (%[[Y]], %{{.*}}, %[[S:.*]], %[[S]])
+// CHECK-NEXT:    pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%[[S]], %{{.*}}, %{{.*}}, %[[C:.*]], %[[C]])
+// CHECK:         outputs (%[[C]], %[[Y]])
+func.func @both_orders(%x: tensor<1x4x5x3xf32>) -> (tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}, tensor<1x4x5x3xf32>) {
+  %0 = xnnpack.subgraph(%x) : (tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
+  ^bb0(%a: tensor<1x4x5x3xf32>):
+    %1 = xnnpack.unary abs %a : tensor<1x4x5x3xf32> -> tensor<1x4x5x3xf32>
+    xnnpack.yield %1 : tensor<1x4x5x3xf32>
+  }
+  func.return %0, %0 : tensor<1x4x5x3xf32>, tensor<1x4x5x3xf32>
+}
+
+// -----
+
+// So is an input in the same order, and one that is permuted into the order of a result.
+// CHECK-LABEL: pte.execution_plan @given_results
+// CHECK:         %[[X:.*]] = pte.tensor tensor<3x2xf32> {dim_order = array<i64: 1, 0>}
+// CHECK-COUNT-3: pte.kernel_call "dim_order_ops::_to_dim_order_copy.out"
+// CHECK-NOT:     outputs (%[[X]]
+func.func @given_results(%x: tensor<2x3xf32> {xir.dim_order = array<i64: 1, 0>}) -> (tensor<2x3xf32> {xir.dim_order = array<i64: 1, 0>}, tensor<3x2xf32> {xir.dim_order = array<i64: 1, 0>}) {
+  %0 = edge.permute(%x) {dims = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %x, %0 : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// -----
+
+// expected-error @+1 {{xir.dim_order [0, 1] is no order of the dimensions of a tensor<1x4x3xf32>}}
+func.func @not_an_order_of_a_result(%x: tensor<1x4x3xf32>) -> (tensor<1x4x3xf32> {xir.dim_order = array<i64: 0, 1>}) {
+  func.return %x : tensor<1x4x3xf32>
+}

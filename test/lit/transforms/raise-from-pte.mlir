@@ -115,6 +115,27 @@ pte.program {
 
 // -----
 
+// The same of an output: a function's result is what memory has.
+// CHECK-LABEL: func.func @channels_last_out(%{{.*}}: tensor<1x3x2x2xf32>) -> (tensor<1x2x2x3xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}, tensor<1x3x2x2xf32>)
+// CHECK: %[[MEMORY:.*]] = edge.permute(%[[X:.*]]) {dims = array<i64: 0, 2, 3, 1>}
+// CHECK-NEXT: func.return %[[MEMORY]], %[[X]]
+pte.program {
+  pte.execution_plan @channels_last_out arenas [0, 160] {
+    %x = pte.tensor tensor<1x3x2x2xf32> planned <1, 0>
+    %no = pte.bool false
+    %dims = pte.null
+    %0 = pte.tensor tensor<1x3x2x2xf32> planned <1, 48> {dim_order = array<i64: 0, 2, 3, 1>}
+    %1 = pte.tensor tensor<1x3x2x2xf32> planned <1, 96>
+    pte.chain {
+      pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%x, %no, %dims, %0, %0)
+      pte.kernel_call "dim_order_ops::_to_dim_order_copy.out" (%0, %no, %dims, %1, %1)
+    }
+    pte.signature inputs (%x) outputs (%0, %1)
+  }
+}
+
+// -----
+
 // A method that answers what the file has, and one that jumps, keep their places.
 // CHECK-LABEL: pte.program
 // CHECK: pte.execution_plan @length

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 import torch
+from executorch.exir import to_edge_transform_and_lower
 from reference.modules import Function
 from reference.tools import Tool
-from torch import Tensor
+from torch import Tensor, nn
 
 import xir
 from xir.runtime import same_results, stock_results
@@ -98,6 +100,14 @@ def test_without_stock(case: str, aot: Tool, monkeypatch: pytest.MonkeyPatch) ->
     assert re.search(said, aot("old.pte -o new.pte"), re.MULTILINE)
 
 
+def test_a_kernel_that_the_runtime_lacks(aot: Tool) -> None:
+    """A command's user cannot call what Python's can to allow a kernel."""
+    exported = torch.export.export(nn.EmbeddingBag(9, 4), (torch.zeros(2, 3, dtype=torch.long),))
+    Path("old.pte").write_bytes(to_edge_transform_and_lower(exported).to_executorch().buffer)
+    said = "'forward' calls 'aten::_embedding_bag.out', which xir's runtime lacks, so no other file can be compared"
+    not_written(aot, "", f"old.pte: {said} with it: nothing is written")
+
+
 def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
     not_written(aot, "", "old.pte does not run: 'forward' on random inputs: ")
@@ -138,3 +148,16 @@ def test_inputs_without_a_name_of_several_methods(aot: Tool) -> None:
     not_written(aot, "--inputs x.pt", "--inputs: x.pt does not say for which of encode, decode it is")
     torch.save({"decode": X}, "x.pt")
     assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --inputs x.pt")
+
+
+def test_a_file_that_crashes_stock_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process ends without a word; which file it ran is what it wrote before."""
+
+    def crashed(command: list[str], **_: object) -> CompletedProcess[str]:
+        Path(command[6]).with_name(stock_results.RUNNING).write_text("1")
+        return CompletedProcess(command, -11, "", "")
+
+    monkeypatch.setattr(stock_results.subprocess, "run", crashed)
+    with pytest.raises(stock_results.StockError, match="exit code -11") as error:
+        stock_results.stock_results([Path("old.pte"), Path("new.pte")], [], [])
+    assert error.value.index == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,8 +25,11 @@ from torch.nn import functional as F  # noqa: N812
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
+from xir.cost.profile import load_profile
+from xir.cost.work import INTEGER_KERNELS
 from xir.emitter import FormatError
 from xir.ir.remarks import Remark
+from xir.lock.predicted import predicted_microseconds
 from xir.runtime import Runtime
 from xir.runtime.same_results import drawn_inputs
 
@@ -200,6 +204,67 @@ def test_integers_between_delegates_stay_integers(tmp_path: Path) -> None:
     program.save(tmp_path / "remade.pte")
     want = load_stock(path).forward([IMAGE])[0]
     torch.testing.assert_close(load_stock(tmp_path / "remade.pte").forward([IMAGE])[0], want, rtol=1e-5, atol=1e-5)
+
+
+class Scaled(nn.Module):
+    """Sums of what two delegates compute, times a constant on integers, as of ConvNeXt's blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Conv2d(8, 6, 1), nn.LayerNorm(6), nn.Conv2d(6, 6, 1)
+        self.scale = nn.Parameter(torch.rand(6, 1, 1), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(2):
+            y = self.first(x)
+            x = y + self.scale * self.last(self.norm(y.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+            x = torch.cat([x, x[:, :2]], 1)
+        return x
+
+
+def test_constants_between_delegates_keep_their_scales(tmp_path: Path) -> None:
+    path = stock_file(Scaled(), (IMAGE,), tmp_path / "q8.pte", quantized=True)
+    assert xir.load(path).num_delegates > 1
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    assert program.num_delegates == 1
+    # By a profile without kernels on integers they count, as on fp32.
+    measured = load_profile("zen3")
+    floats = {name: cost for name, cost in measured.kernels.items() if name not in INTEGER_KERNELS}
+    estimated = predicted_microseconds(program, replace(measured, kernels=floats))
+    assert estimated > 0.7 * predicted_microseconds(program, measured)
+    program.save(tmp_path / "better.pte")
+    want = load_stock(path).forward([IMAGE])[0]
+    torch.testing.assert_close(load_stock(tmp_path / "better.pte").forward([IMAGE])[0], want, rtol=1e-5, atol=1e-5)
+
+
+class Ordered(nn.Module):
+    """Outputs in channels-last memory: of a convolution, and of a kernel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 6, 3)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        y = self.conv(x.to(memory_format=torch.channels_last)).contiguous(memory_format=torch.channels_last)
+        return y, y.mean((2, 3)), x.cumsum(1).contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
+def test_an_output_keeps_its_order_in_memory(delegates: bool, tmp_path: Path) -> None:
+    path = stock_file(Ordered(), (IMAGE,), tmp_path / "stock.pte", delegates=delegates)
+    program = xir.load(path).optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    program.save(tmp_path / "remade.pte")
+    old, new = (Runtime.get().load_program(each).load_method() for each in (path, tmp_path / "remade.pte"))
+    orders = [each.dim_order for each in old.metadata.outputs]
+    assert orders == [each.dim_order for each in new.metadata.outputs]
+    assert orders.count((0, 2, 3, 1)) == 2
+    want, theirs = load_stock(path).forward([IMAGE]), load_stock(tmp_path / "remade.pte").forward([IMAGE])
+    for results in (new.execute([IMAGE]), theirs):
+        for got, wanted in zip(results, want, strict=True):
+            assert got.stride() == wanted.stride()
+            torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_an_input_is_read_under_the_name_of_its_view(tmp_path: Path) -> None:

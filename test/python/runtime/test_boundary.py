@@ -21,7 +21,7 @@ from reference.modules import Calling, Function
 
 import xir
 from xir.runtime import Method, Runtime, XirRuntimeError
-from xir.runtime.same_results import MethodCall, NotRunError, calls_of, sameness
+from xir.runtime.same_results import MethodCall, NotComparedError, calls_of, sameness
 
 what_happens: dict[str, Callable[[], None]] = {}
 """What `boundary::step` does before it copies."""
@@ -143,7 +143,7 @@ def test_comparing_a_file_allows_it_no_more(name: str, tmp_path: Path):
     path.write_bytes(file_of(UNKNOWN[name], inputs="%x"))
     with pytest.raises(XirRuntimeError, match=f"calls '{name}', which xir does not know"):
         sameness(path, path, [MethodCall("forward", [torch.ones(4)], "call 1")], in_stock=False)
-    with pytest.raises(NotRunError, match=f"calls '{name}', which xir does not know"):
+    with pytest.raises(NotComparedError, match=f"calls '{name}', which xir's runtime lacks"):
         calls_of(path, ["forward"])
 
 

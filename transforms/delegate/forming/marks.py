@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    UnrealizedConversionCastOp,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import ConstantLike
 
@@ -157,11 +166,18 @@ def try_ops(
 
 
 def reopened(graph: GraphOp) -> Taken:
-    """A graph's ops, as if its backend had built them now."""
-    inside: dict[SSAValue, SSAValue] = dict(zip(graph.block.args, graph.operands, strict=True))
+    """A graph's ops, as if its backend had built them now. An argument of another type than its operand, such as a
+    quantised one, becomes a cast, as rules build them."""
+    inside: dict[SSAValue, SSAValue] = {}
+    casts: list[Operation] = []
+    for argument, operand in zip(graph.block.args, graph.operands, strict=True):
+        inside[argument] = operand
+        if operand.type != argument.type:
+            casts.append(UnrealizedConversionCastOp.create(operands=[operand], result_types=[argument.type]))
+            inside[argument] = casts[-1].results[0]
     built = [op.clone(inside) for op in graph.block.ops if op is not graph.block.last_op]
     nodes = sum(not op.has_trait(ConstantLike) for op in built)
-    return Taken(nodes, built=built, values=[inside[value] for value in graph.block_outputs])
+    return Taken(nodes, built=[*casts, *built], values=[inside[value] for value in graph.block_outputs])
 
 
 def try_op(op: edge.EdgeOp, backend: str, take: Callable[[edge.EdgeOp], Taken], marks: Marks, refuse: Refuse) -> None:

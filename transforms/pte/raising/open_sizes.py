@@ -157,9 +157,8 @@ class OpenSizes:
 
     def complete_graph(self, graph: GraphOp, call: Operation) -> None:
         """Give the values of a delegate's graph the sizes that follow from its operands'."""
-        if all(
-            operand.type == argument.type for operand, argument in zip(graph.operands, graph.block.args, strict=True)
-        ):
+        pairs = zip(graph.operands, graph.block.args, strict=True)
+        if all(_shape(operand) == _shape(argument) for operand, argument in pairs):
             return
         for operand, argument in zip(graph.operands, list(graph.block.args), strict=True):
             assert isinstance(argument.type, TensorType)
@@ -181,7 +180,14 @@ class OpenSizes:
                 bounds = result.type.get_shape()
                 self._settle(result, shapes.get(result, (DYNAMIC_INDEX,) * len(bounds)), bounds, call)
         for result, inner in zip(list(graph.results), graph.block_outputs, strict=True):
-            Rewriter.replace_value_with_new_type(result, inner.type)
+            # The element types may differ: inside a graph integers have scales.
+            assert isinstance(result.type, TensorType)
+            Rewriter.replace_value_with_new_type(result, TensorType(result.type.element_type, _shape(inner)))
+
+
+def _shape(value: SSAValue) -> Shape:
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()
 
 
 def _unknown(tensor: pte.TensorOp) -> TensorType:

@@ -82,6 +82,19 @@ def work_of(node: NodeOp) -> Work | None:
     return _on_integers(node) if all(is_signed(value) for value in values) else None
 
 
+def estimated_work_of(node: NodeOp) -> Work | None:
+    """The same also of a node that no profile knows, such as a transposition of integers or a product in halves: what
+    it does on fp32, of its own bytes. None for what has no form on fp32."""
+    values = (*node.operands, *node.results)
+    if (work := work_of(node)) is not None or any(DYNAMIC_INDEX in shape_of(value) for value in values):
+        return work
+    if (work := _on_floats(node)) is None:
+        return None
+    floats = FLOAT_BYTES * sum(prod(shape_of(value)) for value in values)
+    share = sum(tensor_bytes(value.type) or 0 for value in values) / max(floats, 1)
+    return replace(work, traffic=int(share * work.traffic), weights=int(share * work.weights))
+
+
 def _on_floats(node: NodeOp) -> Work | None:
     if (rule := _RULES.get(node.name)) is not None:
         return rule(node)

@@ -43,7 +43,7 @@ def optimize_file(arguments: Sequence[str]) -> int:
     from xir.ir.diagnostics import DiagnosticError
     from xir.lock.errors import BrokenContractError
     from xir.runtime import XirRuntimeError
-    from xir.runtime.same_results import NotRunError
+    from xir.runtime.same_results import NotComparedError, NotRunError
     from xir.tools.model_diagnostics import located
 
     options = argument_parser().parse_args(arguments)
@@ -55,6 +55,8 @@ def optimize_file(arguments: Sequence[str]) -> int:
         print(located(error.diagnostic, options.program), file=sys.stderr)
     except BrokenContractError as error:
         tell_broken(error, options.output)
+    except NotComparedError as error:
+        print(f"xir-aot: error: {options.program}: {error}: nothing is written", file=sys.stderr)
     except (XirRuntimeError, NotRunError) as error:
         print(f"xir-aot: error: {options.program} does not run: {error}", file=sys.stderr)
     return 1
