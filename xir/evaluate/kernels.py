@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -265,6 +265,8 @@ def watch(function: FuncOp) -> list[SSAValue]:
     )
     for name in ("xir.in_spec", "xir.out_spec"):
         function.attributes.pop(name, None)
+    if function.res_attrs is not None:
+        function.res_attrs = ArrayAttr([*function.res_attrs, *(DictionaryAttr({}) for _ in values)])
     return watched
 
 
