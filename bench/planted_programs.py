@@ -380,6 +380,7 @@ MODELS: dict[str, tuple[str, Literal["static"] | None]] = {
 LIT_TESTS = {
     "int_mm": ("raise-int-mm", 0),
     "tables": ("isolate-tables", 0),
+    "packed": ("separate-packed-constants", 0),
     "prefix": ("attend-live-prefix", 0),
     "step": ("fuse-prefix-attention", 0),
     "positions": ("fold-lookups", 0),

@@ -59,7 +59,7 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "emit": Pipeline(
         "simplify,check-quantization,decompose-for-kernels,fold-constants,canonicalize{delegates=false},"
-        "cse{delegates=false},drop-dead-resources,isolate-tables,lower-to-pte,plan-memory",
+        "cse{delegates=false},drop-dead-resources,isolate-tables,separate-packed-constants,lower-to-pte,plan-memory",
         "Lowers the module to the program that a file holds: delegates, kernel calls and planned memory.",
     ),
 }

@@ -347,7 +347,7 @@ def test_passes_that_say_so_are_proved() -> None:
 TESTED_ALONE = {
     "rewrites no computation": (
         "check-bit-exact check-delegates check-quantization check-xnnpack drop-dead-resources form-delegates"
-        " mark-delegates plan-memory"
+        " mark-delegates plan-memory separate-packed-constants"
     ),
     "goes from one IR to another by rules, each of which is tested": (
         "decompose-for-kernels legalize-to-xnnpack lower-to-pte partition-xnnpack raise-from-pte"

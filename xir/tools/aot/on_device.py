@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xir.device.agreement import agreement_on, load_with
 from xir.device.errors import DeviceError
 from xir.device.transports import Transport
 from xir.tools.command_line import UsageError
@@ -46,6 +45,8 @@ def run_there(
     device: Transport, path: Path, data: Path | None, inputs: Sequence[Any], expected: Sequence[Any]
 ) -> RunThere:
     """Run a file on a device on one thread. DeviceError if it is lost, or refuses the file."""
+    from xir.device.agreement import agreement_on, load_with  # this machine may compile without a runtime
+
     with device.open() as session:
         program = load_with(session, path, inputs, data)
         found = agreement_on(session, program, expected)
