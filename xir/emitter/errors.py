@@ -8,6 +8,8 @@ class FormatError(ValueError):
 
     `offset` is the byte with the error (None when a tree is being written); `path` is the field that was being read,
     such as `Program.execution_plan[0].values[3]`.
+
+    The text is one line of printable characters: names in it may come from the file.
     """
 
     def __init__(self, message: str, *, offset: int | None = None, path: str = ""):
@@ -25,4 +27,4 @@ class FormatError(ValueError):
         where = "".join(
             [f" at byte {self.offset}" if self.offset is not None else "", f" in {self.path}" if self.path else ""]
         )
-        return self.message + where
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in self.message + where)

@@ -118,3 +118,8 @@ def test_mapped_files(tmp_path: Path):
     assert bytes(read_container(map_file(path)).segments[0]) == b"abc"
     path.write_bytes(b"")
     assert bytes(map_file(path)) == b""
+
+
+def test_a_message_is_one_line_whatever_the_file_calls_things():
+    error = FormatError('there is no named data "a\nb\x1b[2J\ud800"', offset=3, path="Program\r.values[0]")
+    assert str(error) == (r'there is no named data "a\nb\x1b[2J\ud800" at byte 3 in Program\r.values[0]')
