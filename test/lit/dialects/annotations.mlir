@@ -46,3 +46,10 @@ func.func @misplaced(%x: tensor<4xf32> {xir.reason = "none"}) -> tensor<4xf32> {
 func.func @fixed(%k: i64 {xir.value = 3 : i32}) {
   func.return
 }
+
+// -----
+
+// expected-error @+1 {{'func.func' op has an unknown attribute 'xir.value' of result 0}}
+func.func @result(%x: tensor<4xf32>) -> (tensor<4xf32> {xir.value = 3 : i64}) {
+  func.return %x : tensor<4xf32>
+}

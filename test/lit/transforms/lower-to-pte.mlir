@@ -331,6 +331,14 @@ func.func @not_an_order(%x: tensor<1x4x5x3xf32> {xir.dim_order = array<i64: 0, 2
 
 // -----
 
+// expected-error @+1 {{xir.dim_order [0, 0, 1] is no order of the dimensions of a tensor<4x5x3xf32>}}
+func.func @not_an_order_of_a_result(%x: tensor<4x5x3xf32>) -> (tensor<4x5x3xf32> {xir.dim_order = array<i64: 0, 0, 1>}) {
+  %0 = edge.relu(%x) : (tensor<4x5x3xf32>) -> tensor<4x5x3xf32>
+  func.return %0 : tensor<4x5x3xf32>
+}
+
+// -----
+
 // None is a value without content, in its place among the outputs.
 // CHECK-LABEL: pte.execution_plan @nothing
 // CHECK:         %[[X:.*]] = pte.tensor tensor<2xf32>
