@@ -5,7 +5,7 @@ how these names may change.
 """
 
 from xir.backend.interface import Backend, Blob, ReadBlob, Request, Taken, Trial
-from xir.backend.registry import register_backend
+from xir.backend.plugins import register_backend
 from xir.dialects.delegate import GraphOp, InfersShapes
 from xir.dialects.edge import EdgeOp, register_op
 from xir.dialects.registry import register_dialect

@@ -1,1 +1,1 @@
-"""What a backend is (`interface`), and which ones there are (`registry`)."""
+"""What a backend is (`interface`), which ones there are (`registry`), and those of plugins (`plugins`)."""

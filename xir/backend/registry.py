@@ -18,14 +18,7 @@ def _lazy(module: str, name: str) -> BackendFactory:
 
 
 BACKENDS: dict[str, BackendFactory] = {"xnnpack": _lazy("xir.transforms.xnnpack.backend", "XnnpackBackend")}
-"""Backend name -> factory."""
-
-
-def register_backend(name: str, factory: BackendFactory) -> None:
-    """Add a backend from outside. ValueError if there is one of that name."""
-    if name in BACKENDS:
-        raise ValueError(f"there is a backend '{name}' already")
-    BACKENDS[name] = factory
+"""Backend name -> factory. Plugins add theirs by `xir.backend.plugins`."""
 
 
 def backend_named(name: str) -> Backend:

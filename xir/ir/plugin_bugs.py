@@ -37,8 +37,7 @@ def is_of_plugin(function: Callable[..., Any]) -> bool:
 
 def plugin_line(error: BaseException) -> tuple[str, int] | None:
     """File and line of the plugin that ran last when `error` was raised, or whose result is wrong; None for none."""
-    if isinstance(error, WrongResultError):
-        code = error.function.__code__
+    if isinstance(error, WrongResultError) and (code := getattr(error.function, "__code__", None)) is not None:
         return code.co_filename, code.co_firstlineno
     from traceback import walk_tb
 
