@@ -28,6 +28,10 @@ class Ran:
     """XNNPACK's operators, or the kernel, each with its microkernel if that is known."""
     origins: frozenset[str] = frozenset()
     """The ATen operators that it computes; none if the program was written without debug information."""
+    result_bytes: frozenset[int] = frozenset()
+    """What an operator writes, at the largest shapes; more than one number if operators differ."""
+    constant_bytes: frozenset[int] = frozenset()
+    """What an operator has of constants, likewise."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,24 @@ class MethodProfile:
 
 
 @dataclass(frozen=True)
+class Node:
+    """What is known of a node of a program before it runs."""
+
+    origins: frozenset[str]
+    """The ATen operators that it computes, if they are known."""
+    result_bytes: int | None
+    """What it writes; None if its sizes are open, or its bytes are XNNPACK's to choose."""
+    constant_bytes: int | None
+    """What it has of constants."""
+
+
+@dataclass(frozen=True)
 class Counted:
     """What profiles of a program count."""
 
     methods: Sequence[str]
-    nodes: Mapping[tuple[str, int, int], frozenset[str]]
-    """By method, and number of the delegate and of the node in it: the ATen operators that it computes, if known."""
+    nodes: Mapping[tuple[str, int, int], Node]
+    """By method, and number of the delegate and of the node in it."""
     calls: Mapping[tuple[str, int], str]
     """By method and number of the instruction: what it calls."""
 
@@ -62,9 +78,12 @@ class _Sum:
     total: float = 0.0
     operators: dict[str, None] = field(default_factory=dict[str, None])
     origins: set[str] = field(default_factory=set[str])
+    result_bytes: set[int] = field(default_factory=set[int])
+    constant_bytes: set[int] = field(default_factory=set[int])
 
     def ran(self, executions: int) -> Ran:
-        return Ran(self.total / executions, tuple(self.operators), frozenset(self.origins))
+        sets = (frozenset(each) for each in (self.result_bytes, self.constant_bytes))
+        return Ran(self.total / executions, tuple(self.operators), frozenset(self.origins), *sets)
 
 
 def read_profile(path: str | Path) -> MethodProfile:
@@ -87,14 +106,22 @@ def check_profile(profile: MethodProfile, counted: Counted) -> None:
         known = ", ".join(f"'{method}'" for method in counted.methods) or "none"
         raise ProfileError(f"the profile is of a method '{profile.method}', the program has {known}")
     for (delegate, number), ran in profile.nodes.items():
-        origins = counted.nodes.get((profile.method, delegate, number))
+        node = counted.nodes.get((profile.method, delegate, number))
         where = f"node {number} of delegate {delegate}"
-        if origins is None:
+        if node is None:
             raise ProfileError(f"the profile is of another program: it has a {where}, which this one lacks")
-        if origins and ran.origins and origins.isdisjoint(ran.origins):
-            names = " and here ".join("+".join(sorted(each)) for each in (ran.origins, origins))
+        if node.origins and ran.origins and node.origins.isdisjoint(ran.origins):
+            names = " and here ".join("+".join(sorted(each)) for each in (ran.origins, node.origins))
             raise ProfileError(f"the profile is of another program: {where} computes {names}")
+        _check_bytes(f"{where} writes", ran.result_bytes, node.result_bytes)
+        _check_bytes(f"{where} has constants of", ran.constant_bytes, node.constant_bytes)
     _check_calls(profile, {key[1]: label for key, label in counted.calls.items() if key[0] == profile.method})
+
+
+def _check_bytes(what: str, ran: frozenset[int], known: int | None) -> None:
+    if known is not None and ran and known not in ran:
+        sizes = f"{min(ran)} bytes in it, and here {known}"
+        raise ProfileError(f"the profile is of another program, or of other input sizes: {what} {sizes}")
 
 
 def called(name: str) -> str:
@@ -141,6 +168,8 @@ def _profile(events: list[dict[str, Any]]) -> MethodProfile:
         microkernel = arguments.get("microkernel")
         sum.total += took
         sum.origins.update(str(arguments.get("op", "")).replace("+", " ").split())
+        sum.result_bytes.add(int(arguments["result_bytes"]))
+        sum.constant_bytes.add(int(arguments["constant_bytes"]))
         sum.operators[f"{event['name']}, {microkernel}" if microkernel else str(event["name"])] = None
     if not executions:
         raise ValueError("no execution")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import ExecutionPlanOp, ProgramOp
-from xir.explore.profile import Counted, called
+from xir.explore.profile import Counted, Node, called
 from xir.explore.snapshot import is_constant, label_of, symbol_of
 from xir.ir.functions import methods_of
 from xir.ir.location import origins_of
+from xir.transforms.analysis.cost import tensor_bytes
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,28 @@ class Runnable:
 
     def counted(self) -> Counted:
         """What a profile of it has."""
-        nodes = {key: _operators(op) for key, op in self.nodes.items()}
+        nodes = {key: _node(op) for key, op in self.nodes.items()}
         return Counted(self.methods, nodes, {key: called(label_of(op)) for key, op in self.calls.items()})
+
+
+def _node(op: Operation) -> Node:
+    return Node(_operators(op), _bytes(op.results), _bytes(_constants(op)))
 
 
 def _operators(op: Operation) -> frozenset[str]:
     """The ATen operators that a node computes, as profiles name them."""
     return frozenset(origin.op.removeprefix("aten::") for origin in origins_of(op.location) if origin.op)
+
+
+def _constants(op: Operation) -> Iterable[SSAValue]:
+    """The constants that a node reads, each once."""
+    return [each for each in dict.fromkeys(op.operands) if isinstance(each, OpResult) and is_constant(each.owner)]
+
+
+def _bytes(values: Iterable[SSAValue]) -> int | None:
+    """What the values take, as profiles count it; None if that is open."""
+    sizes = [tensor_bytes(value.type) for value in values]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def runnable(module: ModuleOp) -> Runnable:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from explore import small_programs
 from xdsl.dialects.builtin import ModuleOp
 
+import xir
 from xir.api import EdgeProgram, ExecutorchProgram
 from xir.emitter import read
 from xir.emitter.debug_locations import locate
@@ -24,6 +26,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import op_name
 from xir.ir.parser import parse_module
 from xir.ir.printer import module_to_text
+from xir.runtime import Runtime
 
 
 @dataclasses.dataclass
@@ -317,6 +320,34 @@ def test_a_profile_of_other_operators_is_refused(change: str, message: str, trac
     (other := trace.with_name("other.json")).write_text(text.replace(change, f'{key}:"exp"'))
     with pytest.raises(ProfileError, match=message.replace("aten::", "")):
         document([stage_of(read_file(file), "")], [], read_profile(other))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ((8, 4, 2), (8, 5, 2), "node 0 of delegate 0 writes 80 bytes in it, and here 64"),
+        ((6, 4, 2), (8, 4, 2), "node 0 of delegate 0 has constants of 144 bytes in it, and here 112"),
+    ],
+)
+def test_a_profile_of_equal_structure_and_other_sizes_is_refused(
+    before: tuple[int, ...], after: tuple[int, ...], message: str, tmp_path: Path
+) -> None:
+    programs = [linears(*sizes) for sizes in (before, after)]
+    programs[1].save(tmp_path / "after.pte")
+    method = Runtime.get().load_program(tmp_path / "after.pte").load_method("forward")
+    method.execute([torch.rand(4, after[0])], profile=True)
+    method.profile().to_trace(tmp_path / "after.json")
+    profile = read_profile(tmp_path / "after.json")
+    assert document([stage_of(programs[1].module, "")], [], profile)["profile"]["executions"] == 1
+    with pytest.raises(ProfileError, match=f"of another program, or of other input sizes: {message}"):
+        document([stage_of(programs[0].module, "")], [], profile)
+
+
+def linears(first: int, second: int, third: int) -> ExecutorchProgram:
+    """Two linear layers and what is between them, of four rows."""
+    model = torch.nn.Sequential(torch.nn.Linear(first, second), torch.nn.Tanh(), torch.nn.Linear(second, third))
+    exported = torch.export.export(model.eval(), (torch.rand(4, first),))
+    return xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
 
 
 def test_a_profile_that_lacks_an_instruction_is_refused(trace: Path, file: Path) -> None:
