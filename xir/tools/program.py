@@ -36,9 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(options: argparse.Namespace) -> tuple[ModuleOp, XirContext, Any]:
-    """The module, its context, and the example inputs of a model. DiagnosticError if there is something wrong in it,
-    WrongQuantizationError if it is quantised further from the float model than its bits explain, and WrongImportError
-    if its module computes something else than PyTorch does.
+    """The module, its context, and the example inputs of a model.
+
+    DiagnosticError if there is something wrong in a text; AlreadyReportedError if a model cannot be imported, which has
+    been printed then; WrongQuantizationError if it is quantised further from the float model than its bits explain;
+    WrongImportError if its module computes something else than PyTorch does.
     """
     if source := _source(options.program):
         return _model(source, options)
@@ -76,13 +78,15 @@ def _model(source: list[str], options: argparse.Namespace) -> tuple[ModuleOp, Xi
     from xir.tools.aot.arguments import parse_arguments
     from xir.tools.aot.quantization import quantize_program
     from xir.tools.aot.source import load as load_program
+    from xir.tools.model_diagnostics import about
 
     flags = [*source, *source_flags(options), *quantization_flags(options)]
     arguments = parse_arguments([*flags, "--verify-numerics"])
-    _, program = load_program(arguments)
-    if arguments.quantize is not None:
-        program, _ = quantize_program(arguments, program)
-    edge = to_edge(program, max_size=options.max_size)
+    with about(options.program):
+        _, program = load_program(arguments)
+        if arguments.quantize is not None:
+            program, _ = quantize_program(arguments, program)
+        edge = to_edge(program, max_size=options.max_size)
     with step("Comparing with PyTorch"), suppress(NotEvaluatedError):
         check_import(program)
     return edge.module, edge.ctx, example_values(program) or None

@@ -146,6 +146,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def _export(options: argparse.Namespace) -> int:
     from xir.llm.export import ExportOptions, export
     from xir.llm.model_path import check_model_path
+    from xir.tools.model_diagnostics import about
 
     if options.quantize == "static":
         raise UsageError("ranges of a language model's activations are found at run time: give --quantize int8")
@@ -169,7 +170,8 @@ def _export(options: argparse.Namespace) -> int:
         options.max_bytes,
     )
     calibration = _calibration(options)
-    metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart, calibration=calibration)
+    with about(options.folder):
+        metadata = export(options.folder, output, chosen, weights_apart=options.weights_apart, calibration=calibration)
     if calibration is not None:
         print(calibration)
     size = f"{size_text(Path(output).stat().st_size)}, " if Path(output).is_file() else ""

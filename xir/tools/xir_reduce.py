@@ -54,7 +54,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run with the arguments (default: the process's). Returns the exit code: 1 if there is nothing to reduce."""
-    from xir.ir.diagnostics import DiagnosticError
+    from xir.ir.diagnostics import AlreadyReportedError, DiagnosticError
 
     try:
         load_installed_plugins()
@@ -63,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"xir-reduce: error: {error}\n")
     except DiagnosticError as error:
         sys.stderr.write(f"{error.diagnostic}\n")
+    except AlreadyReportedError:
+        pass
     except SystemExit as error:
         return int(error.code or 0)
     except ModuleNotFoundError as error:

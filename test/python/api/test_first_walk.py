@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from reference.tools import Tool
 
+from xir.tools import xir_bisect, xir_reduce
 from xir.tools.xir_aot import main
 
 MINE = """\
@@ -98,3 +99,5 @@ def test_what_is_at_no_line_begins_with_the_model(
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     error = Tool(main, capsys).refuse("--model mine.py:unbounded")
     assert error.startswith("mine.py:unbounded: input 'input': error: dimension 0 of input 'input' has no upper bound")
+    for tool, arguments in ((xir_bisect.main, ""), (xir_reduce.main, "--wrong")):
+        assert Tool(tool, capsys).refuse(f"mine.py:unbounded {arguments}") == error
