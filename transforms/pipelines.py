@@ -35,10 +35,14 @@ PIPELINES: dict[str, Pipeline] = {
         "drop-softmax-guards,partition-xnnpack", "Decides which ops XNNPACK computes, and builds their nodes."
     ),
     "optimize": Pipeline(
-        "fold-qdq,propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
+        "fold-qdq,rearrange",
+        "Makes fewer and cheaper nodes on any processor: conversions first, since they separate nodes that share a"
+        " layout.",
+    ),
+    "rearrange": Pipeline(
+        "propagate-converts,split-fully-connected,bubble-up-slice,fuse-conv-relu,propagate-layout,fold-affine,"
         "skip-masked-keys,fold-width-stride",
-        "Makes fewer and cheaper nodes on any processor: conversions and activations first, since they separate nodes"
-        " that share a layout.",
+        "Of `optimize` what computes on integers only what was computed on integers before, so that none rounds anew.",
     ),
     "schedule": Pipeline(
         "widen-depthwise{cpu=generic},band-spatial,canonicalize,cse,pad-channels{cpu=generic},"

@@ -380,7 +380,7 @@ class ExecutorchProgram:
 
         A method that cannot be raised keeps its kernel calls, and a remark says why; its delegates are optimised unless
         their sizes are open. Delegates of other backends stay as they are. `pipeline` may be phases of `delegate`
-        instead: "optimize,schedule,finish" rewrites delegates alone, and "optimize,finish" rounds as before.
+        instead: "optimize,schedule,finish" rewrites delegates alone, and "rearrange,finish" rounds as before.
 
         `remarks` selects further remarks of passes. Raises DiagnosticError for nodes that XNNPACK refuses, and
         ValueError for a `bit_exact` partitioner: what stays as it is would not be checked.

@@ -38,18 +38,30 @@ class Block(nn.Module):
 X = torch.randn(1, 64, 28, 28)
 
 
-def stock_file(path: Path, *, quantized: bool = False) -> Path:
-    """A file that ExecuTorch makes of the block."""
+def stock_file(path: Path, model: type[nn.Module] = Block, x: Tensor = X, *, quantized: bool = False) -> Path:
+    """A file that ExecuTorch makes of a model."""
     torch.manual_seed(0)
-    program = torch.export.export(Block().eval(), (X,))
+    program = torch.export.export(model().eval(), (x,))
     if quantized:
         quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
         observed = prepare_pt2e(program.module(), quantizer)  # pyright: ignore[reportArgumentType]
-        observed(X)
-        program = torch.export.export(convert_pt2e(observed), (X,))
+        observed(x)
+        program = torch.export.export(convert_pt2e(observed), (x,))
     lowered = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()])
     path.write_bytes(lowered.to_executorch().buffer)
     return path
+
+
+class Gated(nn.Module):
+    """Convolutions and SiLU, whose sigmoid ExecuTorch leaves in fp32 between conversions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(8, 64, 1)
+        self.second = nn.Conv2d(64, 64, 5, padding=2, groups=64)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.silu(self.second(nn.functional.silu(self.first(x))))
 
 
 def test_stock_runs_its_own_file_made_faster(folder: Path, aot: Tool) -> None:
@@ -68,6 +80,19 @@ def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:
     assert "the same outputs" in aot("q8.pte -o better.pte")
     for given in (X, 3 * X):
         assert torch.equal(load_stock(folder / "better.pte").forward([given])[0], load_stock(path).forward([given])[0])
+
+
+def test_conversions_stay_where_integers_would_round_anew(folder: Path, aot: Tool) -> None:
+    x = torch.randn(1, 8, 32, 32)
+    path = stock_file(folder / "gated.pte", Gated, x, quantized=True)
+    said = aot("gated.pte -o better.pte").splitlines()
+    assert "the whole program with its conversions is optimised (the whole program: outputs of" in said[0]
+    assert any("the same outputs" in line for line in said)
+    want = load_stock(path).forward([x])[0].clone()
+    assert torch.equal(load_stock(folder / "better.pte").forward([x])[0], want)
+    aot("gated.pte -o rounded.pte --max-difference 0.02")
+    rounded = load_stock(folder / "rounded.pte").forward([x])[0]
+    assert 0 < (rounded - want).abs().max() <= 0.02 * want.abs().max()
 
 
 class Counted(nn.Module):

@@ -13,7 +13,7 @@ from xir.cost.processors import processors
 from xir.files import size_text
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.walking import ops_in
-from xir.lock.predicted import predicted_microseconds
+from xir.lock.predicted import knowing_most, predicted_microseconds
 from xir.progress import step
 from xir.tools.command_line import UsageError
 
@@ -36,7 +36,12 @@ class Approach:
 WAYS = (
     Approach("remake", "the whole program"),
     Approach("optimize,schedule,finish", "its delegates alone"),
-    Approach("optimize,finish", "its delegates alone, as they round,"),
+    Approach(
+        "raise-from-pte,simplify,prepare,select,rearrange,schedule,finish,emit",
+        "the whole program with its conversions",
+    ),
+    Approach("rearrange,schedule,finish", "its delegates alone with their conversions"),
+    Approach("optimize,finish", "its delegates alone as they round"),
     Approach("", "nothing"),
 )
 """The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken. Times
@@ -117,7 +122,7 @@ class Attempts:
         )
 
     def _check_prediction(self, program: ExecutorchProgram) -> None:
-        for profile in processors(self.partitioner.cpu).profiles:
+        for profile in knowing_most(processors(self.partitioner.cpu).profiles, (self.old, program)):
             before, after = (predicted_microseconds(each, profile) for each in (self.old, program))
             if after > before * SLOWER:
                 raise _NotTakenError(

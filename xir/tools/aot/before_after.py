@@ -9,7 +9,7 @@ from xir.cost.processors import processors
 from xir.files import size_text
 from xir.lock.facts import Facts, program_facts
 from xir.lock.lock_file import number_of
-from xir.lock.predicted import predicted_microseconds
+from xir.lock.predicted import knowing_most, predicted_microseconds
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
@@ -29,7 +29,7 @@ def before_and_after(
         ("arenas", *(size_text(int(_total(each, "arena"))) for each in facts)),
         ("tensors in a delegate", *(size_text(int(_total(each, "memory"))) for each in facts)),
     ]
-    for profile in processors(cpu).profiles:
+    for profile in knowing_most(processors(cpu).profiles, programs):
         times = (predicted_microseconds(program, profile) / 1e6 for program in programs)
         rows.append((f"predicted, {profile.processor}", *map(_time, times)))
     rows.append(("measured, one thread", _time(found.before), _time(found.after)))

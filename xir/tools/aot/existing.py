@@ -154,7 +154,7 @@ def _tell(
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
     before, after = map(size_text, sizes)
     if taken.passed_over:
-        verb = "are" if taken.way.pipeline else "is"
+        verb = "are" if "delegates" in taken.way.what else "is"
         print(f"{options.output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})")
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
