@@ -27,7 +27,7 @@ from xir.dialects.xnnpack import DynamicType
 from xir.dialects.xnnpack.base import NodeOp
 from xir.evaluate import quantized
 from xir.evaluate.evaluator import Evaluator
-from xir.evaluate.file_values import FileValues, PlanStep, values_of_file
+from xir.evaluate.file_values import FileValues, PlanStep, RunFile, values_of_file
 from xir.evaluate.inputs import as_called, as_stored, draw_inputs
 from xir.evaluate.kernel_calls import NotCalledError, call_kernel
 from xir.importer.interpreter import constant_tensor
@@ -330,19 +330,21 @@ def bisect_file(
     file: tuple[ModuleOp, XirContext],
     name: str = "forward",
     inputs: Sequence[Any] | None = None,
+    run: RunFile | None = None,
     **how: Any,
 ) -> FileDifference | None:
     """The first node of a file that leaves what a model's edge module computes; None if none does.
 
-    `inputs` are those of a caller of the method (default: drawn), `how` are options of `load_program`: libraries of
-    kernels, operators that the file may call, a limit of time. The file's module is changed. DiagnosticError if the
-    file or the model has no such method, or takes other inputs; XirRuntimeError if the file does not run.
+    `inputs` are those of a caller of the method (default: drawn). `run` runs the file elsewhere; here `how` are options
+    of `load_program`: libraries of kernels, operators that the file may call, a limit of time. The file's module is
+    changed. DiagnosticError if the file or the model has no such method, or takes other inputs; XirRuntimeError if the
+    file does not run.
     """
     module, ctx = model
     function = function_of(module, name)
     stored = draw_inputs(function) if inputs is None else as_stored(function, inputs)
     eager = eager_values(function, ctx, stored)
-    values = values_of_file(*file, name, as_called(function, stored), **how)
+    values = values_of_file(*file, name, as_called(function, stored), run, **how)
     last = function.body.block.last_op
     assert last is not None
     return FileBisection(file[1], eager, values).run(list(last.operands))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    import torch
     from torch.export import ExportedProgram
 
 
@@ -90,6 +91,15 @@ def plain_array(value: Any) -> np.ndarray:
 
     tensor = torch.as_tensor(value).detach().contiguous()
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def tensor_of(dtype: str, shape: Sequence[int], data: bytes) -> torch.Tensor:
+    """A tensor of its elements' bytes in C order. `dtype` is torch's name of a type."""
+    import torch
+
+    if not data:
+        return torch.empty(shape, dtype=getattr(torch, dtype))
+    return torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype)).reshape(tuple(shape))
 
 
 def number_array(value: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from xir.device.errors import DeviceError
 from xir.device.transports import Transport, transport
 from xir.tools.command_line import UsageError
 
@@ -19,6 +20,7 @@ def add_device_options(parser: argparse.ArgumentParser, doing: str) -> None:
     )
     parser.add_argument(
         "--program",
+        dest="device_program",
         metavar="FILE",
         type=Path,
         help="with --on: the xnn_executor_runner for the device (default: xir's)",
@@ -31,13 +33,32 @@ def add_device_options(parser: argparse.ArgumentParser, doing: str) -> None:
     )
 
 
+def device_files(options: argparse.Namespace) -> dict[str, Path | None]:
+    """The files for a device, by their flags."""
+    return {"--program": options.device_program, "--xnnpack": options.xnnpack}
+
+
+def reachable_device(options: argparse.Namespace) -> Transport | None:
+    """The device of `--on`; None without it. UsageError if it is none or does not answer: before minutes of work."""
+    if options.on is None:
+        for flag, path in device_files(options).items():
+            if path is not None:
+                raise UsageError(f"{flag} is a file for a device: give --on as well")
+        return None
+    device = device_of(options)
+    try:
+        device.open().close()
+    except DeviceError as error:
+        raise UsageError(f"--on: {error}") from error
+    return device
+
+
 def device_of(options: argparse.Namespace) -> Transport:
     """The device of the command line. UsageError for what is none, and for files that do not exist."""
-    for name in ("program", "xnnpack"):
-        path = getattr(options, name)
+    for flag, path in device_files(options).items():
         if path is not None and not path.is_file():
-            raise UsageError(f"--{name}: there is no file '{path}'")
+            raise UsageError(f"{flag}: there is no file '{path}'")
     try:
-        return transport(options.on or "local", options.program, options.xnnpack)
+        return transport(options.on or "local", options.device_program, options.xnnpack)
     except ValueError as error:
         raise UsageError(f"--on: {error}") from error

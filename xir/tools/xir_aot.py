@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir.files import size_text, weights_path
@@ -19,7 +18,6 @@ from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
 from xir.tools.aot.next_step import bisect_command_of
-from xir.tools.aot.on_device import reachable_device, run_there
 from xir.tools.aot.precision import LEAST_SQNR, precision_of
 from xir.tools.aot.quantization import quantize_program
 from xir.tools.aot.results import (
@@ -31,9 +29,11 @@ from xir.tools.aot.results import (
     summary,
     who_runs_it,
 )
+from xir.tools.aot.running import run_file
 from xir.tools.aot.source import load, model_of
 from xir.tools.aot.tuning import tuned
 from xir.tools.command_line import UsageError, collect_garbage_rarely
+from xir.tools.devices import reachable_device
 from xir.tools.missing_packages import missing_package
 from xir.tools.remarks import RemarkOutput
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, Partitioner
-    from xir.device.transports import Transport
     from xir.evaluate import NumericsChecker
     from xir.explore import Recorder
     from xir.explore.profile import MethodProfile
@@ -104,7 +103,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
             _verify_import(program)
         measured = None
         if options.tune is not None:
-            partitioners, measured = tuned(options, program, partitioners)
+            partitioners, measured = tuned(options, program, partitioners, device)
         with step(f"Lowering {name}"):
             numerics = _numerics(options, program)
             recorder = None if exploration is None else exploration.recorder
@@ -148,7 +147,8 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     if options.weights_apart:
         weights = weights_path(path)
         size += f" with {size_text(weights.stat().st_size)} of weights in {weights}"
-    found, took = _test(path, exact, options, device) if options.test_after_export else (None, None)
+    ran = run_file(path, exact, options, device) if options.test_after_export else None
+    found, took = (None, None) if ran is None else (ran.agreement, ran.latency)
     facts = [f"{size}, {summary(edge, options)}", expected, found, took, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
     if options.delegate:
@@ -157,6 +157,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         lines += arenas_found(executorch)
     lines += [f"{path}: {fact}" for fact in facts if fact]
     lines += [] if kept is None else kept.lines()
+    lines += [] if ran is None or ran.profile is None else [ran.profile.rstrip()]
     print_results(options, edge, executorch, lines, quality, remarks)
     least = LEAST_SQNR[precision] if options.test_sqnr is None else options.test_sqnr
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
@@ -236,29 +237,6 @@ def _lower(
     for partitioner in partitioners:
         edge = edge.to_backend(partitioner, numerics=numerics, recorder=recorder, remarks=remarks)
     return edge
-
-
-def _test(
-    path: Path, program: ExportedProgram, options: argparse.Namespace, device: Transport | None
-) -> tuple[Agreement, str | None]:
-    """Run the file, and compare its outputs with those of the program as it was before quantisation.
-
-    On a device this also tells how long a run takes.
-    """
-    from xir.device.errors import DeviceError
-    from xir.runtime import XirRuntimeError
-    from xir.runtime.agreement import agreement, example_outputs, inputs_of
-
-    data = [weights_path(path)] if options.weights_apart else []
-    try:
-        if device is None:
-            with step(f"Running {path}"):
-                return agreement(path, program, data=data), None
-        with step(f"Running {path} on {device.name}"):
-            there = run_there(device, path, next(iter(data), None), inputs_of(program), example_outputs(program))
-            return there.agreement, there.latency
-    except (XirRuntimeError, DeviceError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from error
 
 
 def _noise(quantized: ExportedProgram, exact: ExportedProgram) -> Agreement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
 from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
+from xir.tools.devices import add_device_options, reachable_device
 from xir.tools.missing_packages import missing_package
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "runtime's own",
     )  # fmt: skip
     add_run_limits(parser, "--pte")
+    add_device_options(parser, "with --pte: run the file on")
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
     return parser
 
@@ -90,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _bisect(options: argparse.Namespace) -> int:
     if options.pte is not None:
         return _bisect_file(options)
-    for flag in ("libraries", "allow_ops", "max_seconds"):
+    for flag in ("libraries", "allow_ops", "max_seconds", "on"):
         if getattr(options, flag) is not None:
             raise UsageError(f"--{flag.replace('_', '-')} goes with --pte")
     from xir.evaluate.checker import NumericsChecker
@@ -138,6 +141,8 @@ def _bisect(options: argparse.Namespace) -> int:
 
 
 def _bisect_file(options: argparse.Namespace) -> int:
+    from xir.device.errors import DeviceError
+    from xir.device.execution import run_file
     from xir.emitter import read
     from xir.emitter.container import map_file
     from xir.emitter.debug_locations import locate
@@ -149,8 +154,10 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.progress import step
     from xir.runtime import XirRuntimeError
 
-    libraries = [] if options.libraries is None else options.libraries.split(",")
-    limits = run_limits(options)
+    how = run_limits(options) | {"libraries": [] if options.libraries is None else options.libraries.split(",")}
+    device = reachable_device(options)
+    if device is not None and any(how.values()):
+        raise UsageError("--libraries, --allow-ops and --max-seconds are for runs here, not on a device of --on")
     file_ctx = XirContext()
     try:
         file = read(map_file(options.pte), file_ctx)
@@ -162,8 +169,12 @@ def _bisect_file(options: argparse.Namespace) -> int:
         inputs = load_inputs(options.inputs.split(","), function_of(module, options.method))
     try:
         with step("Following the file"):
-            found = bisect_file((module, ctx), (file, file_ctx), options.method, inputs, libraries=libraries, **limits)
-    except XirRuntimeError as error:
+            pair = (module, ctx), (file, file_ctx)
+            if device is None:
+                found = bisect_file(*pair, options.method, inputs, **how)
+            else:
+                found = bisect_file(*pair, options.method, inputs, run=partial(run_file, device))
+    except (XirRuntimeError, DeviceError) as error:
         raise UsageError(f"{options.pte} does not run: {error}") from error
     if found is None:
         print(f"{options.pte}: no node leaves what eager computes")

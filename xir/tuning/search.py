@@ -9,6 +9,7 @@ again to the same bytes, without measuring anything.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import Any
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices
 from xir.cost.processors import processors
+from xir.device.execution import load_with
+from xir.device.session import Loaded, Session
+from xir.device.transports import Transport
 from xir.dialects import xnnpack
 from xir.files import atomic_file
 from xir.ir.walking import ops_in
@@ -27,7 +31,7 @@ from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
 from xir.transforms.xnnpack.composed_convolutions.choosing import fastest, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.forms import Form
 from xir.transforms.xnnpack.schedule.winograd_conv2d import convolution_of, layer_of, predictions
-from xir.tuning.machine import processor_name, xnnpack_name
+from xir.tuning.machine import measurable, processor_name, xnnpack_name
 
 CLOSE = 0.3
 """Forms that are predicted to take at most so much more than the best one are tried: its choices were 0 to 10 % off."""
@@ -73,28 +77,40 @@ class Tuned:
 
 
 def tune(
-    program: EdgeProgram, partitioner: XnnpackPartitioner, inputs: Sequence[Any], path: Path, seconds: float = 60.0
+    program: EdgeProgram,
+    partitioner: XnnpackPartitioner,
+    inputs: Sequence[Any],
+    path: Path,
+    seconds: float = 60.0,
+    device: Transport | None = None,
 ) -> Tuned:
-    """Measure the forms of a program's convolutions that a partitioner's profile cannot tell apart, on one thread, and
-    add what is the fastest to the file `path`, which may not exist yet.
+    """Measure the forms of a program's convolutions that a partitioner's profile cannot tell apart, on one thread of
+    this machine or of a device, and add what is the fastest to the file `path`, which may not exist yet.
 
     Convolutions that the file knows are not measured again; with 0 seconds none is. One that was begun is finished.
     `inputs` are those of the method `forward`. ValueError for a partitioner without a profile, and for a file that is
     none or of another machine; OSError for one that cannot be read or written; XirRuntimeError if the program does not
-    run on the inputs.
+    run on the inputs; DeviceError for a device that is lost.
     """
     if not processors(partitioner.cpu).profiles:
         raise ValueError(f"tuning measures what a cost profile leaves open, and cpu '{partitioner.cpu}' names none")
-    here = Choices(processor_name(), xnnpack_name())
+    if device is None:
+        return _tune(program, partitioner, path, seconds, Here(inputs))
+    with device.open() as session:
+        return _tune(program, partitioner, path, seconds, There(session, inputs))
+
+
+def _tune(program: EdgeProgram, partitioner: XnnpackPartitioner, path: Path, seconds: float, bench: Bench) -> Tuned:
+    here = bench.machine()
     known = load_choices(path) if path.exists() else here
     if (known.processor, known.xnnpack) != (here.processor, here.xnnpack) and seconds > 0:
         raise ValueError(
-            f"{path} was measured on {known.processor} with {known.xnnpack}, and this is {here.processor} with "
+            f"{path} was measured on {known.processor} with {known.xnnpack}, and {bench.name} is {here.processor} with "
             f"{here.xnnpack}: write another file, or measure nothing by 0 seconds"
         )
     open_ones = [each for each in undecided(program, partitioner) if each.layer not in known.layers]
     with TemporaryDirectory() as folder:
-        trials = Trials(program, partitioner, inputs, Path(folder) / "choices.toml", here)
+        trials = Trials(program, partitioner, bench, Path(folder) / "choices.toml", here)
         found = search(open_ones, known.layers, trials.ratio, seconds)
     chosen = replace(known, layers={**known.layers, **found})
     with atomic_file(path) as file:
@@ -157,17 +173,91 @@ def choice_of(form: Form) -> MeasuredChoice:
     return MeasuredChoice((form.height, form.width), form.by_gemm, 1.0)
 
 
+class Bench(ABC):
+    """Where programs are measured."""
+
+    name: str
+    """As messages call it."""
+
+    @abstractmethod
+    def machine(self) -> Choices:
+        """What it is, with no choices yet."""
+
+    @abstractmethod
+    def load(self, file: bytes) -> Any:
+        """A program that has run twice on the inputs, on one thread."""
+
+    @abstractmethod
+    def unload(self, program: Any) -> None:
+        """Free a program."""
+
+    @abstractmethod
+    def shortest(self, program: Any) -> float:
+        """The processor time of a run, the shortest of a few; infinite if the clock stood still."""
+
+
+class Here(Bench):
+    """This machine."""
+
+    name = "this"
+
+    def __init__(self, inputs: Sequence[Any]):
+        self.inputs = inputs
+
+    def machine(self) -> Choices:
+        return Choices(processor_name(), xnnpack_name())
+
+    def load(self, file: bytes) -> Method:
+        method = Runtime.get().load_program(file, threads=1).load_method("forward")
+        for _ in range(2):
+            method.execute(self.inputs)
+        return method
+
+    def unload(self, program: Method) -> None:
+        del program
+
+    def shortest(self, program: Method) -> float:
+        begin = time.process_time_ns()
+        program.execute(self.inputs)
+        taken = time.process_time_ns() - begin
+        return taken or float("inf")  # on virtual machines the clock stands still now and then
+
+
+class There(Bench):
+    """A device."""
+
+    def __init__(self, session: Session, inputs: Sequence[Any]):
+        self.session = session
+        self.inputs = inputs
+        self.name = session.device
+
+    def machine(self) -> Choices:
+        found = measurable(self.session.hello, self.session.core(), is_here=False)
+        return Choices(found.processor, found.xnnpack)
+
+    def load(self, file: bytes) -> Loaded:
+        program = load_with(self.session, file, self.inputs)
+        self.session.run(program, runs=2)
+        return program
+
+    def unload(self, program: Loaded) -> None:
+        self.session.unload(program)
+
+    def shortest(self, program: Loaded) -> float:
+        return self.session.run(program).shortest
+
+
 @dataclass
 class Trials:
     """Compiles a program by choices, and runs it."""
 
     program: EdgeProgram
     partitioner: XnnpackPartitioner
-    inputs: Sequence[Any]
+    bench: Bench
     path: Path
     """Where the choices of a trial are written."""
     here: Choices
-    _last: tuple[Mapping[ConvolutionLayer, MeasuredChoice], Method] | None = None
+    _last: tuple[Mapping[ConvolutionLayer, MeasuredChoice], Any] | None = None
     """The choices that others are compared with, and the program that they make."""
 
     def ratio(
@@ -175,30 +265,27 @@ class Trials:
     ) -> float:
         """The shortest time with `after`, of that with `before`, in turns."""
         if self._last is None or self._last[0] != before:
-            self._last = before, self.compiled(before)
-        return paired(self._last[1], self.compiled(after), self.inputs)
+            if self._last is not None:
+                self.bench.unload(self._last[1])
+            self._last = before, self.bench.load(self.compiled(before))
+        other = self.bench.load(self.compiled(after))
+        found = paired(self._last[1], other, self.bench)
+        self.bench.unload(other)
+        return found
 
-    def compiled(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> Method:
-        """The program by some choices, which has run twice."""
+    def compiled(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> bytes:
+        """The program's file by some choices."""
         self.path.write_text(replace(self.here, layers=layers).text(), encoding="utf-8")
         lowered = self.program.to_backend(replace(self.partitioner, choices=str(self.path)))
-        file = lowered.to_executorch(debug_info=False).buffer
-        method = Runtime.get().load_program(file, threads=1).load_method("forward")
-        for _ in range(2):
-            method.execute(self.inputs)
-        return method
+        return lowered.to_executorch(debug_info=False).buffer
 
 
-def paired(before: Method, after: Method, inputs: Sequence[Any]) -> float:
+def paired(before: Any, after: Any, bench: Bench) -> float:
     """The processor time of the shortest run of one program, of that of another, in turns on one thread."""
     shortest = [float("inf")] * 2
     end, runs = time.monotonic() + SECONDS, 0
     while runs < FEWEST_RUNS or time.monotonic() < end:
-        for index, method in enumerate((before, after)):
-            begin = time.process_time_ns()
-            method.execute(inputs)
-            taken = time.process_time_ns() - begin
-            if taken > 0:  # on virtual machines the clock stands still now and then
-                shortest[index] = min(shortest[index], float(taken))
+        for index, program in enumerate((before, after)):
+            shortest[index] = min(shortest[index], bench.shortest(program))
         runs += 1
     return shortest[1] / shortest[0]

@@ -106,7 +106,7 @@ def test_a_clock_that_stands_still_is_no_time(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(tuning.time, "process_time_ns", clock)
     monkeypatch.setattr(tuning, "SECONDS", 0.0)
-    assert tuning.paired(before, after, []) == 0.5  # pyright: ignore[reportArgumentType]
+    assert tuning.paired(before, after, tuning.Here([])) == 0.5  # pyright: ignore[reportArgumentType]
 
 
 def test_a_program_follows_the_file(tmp_path: Path) -> None:
@@ -153,6 +153,13 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         assert aot(f"{tuned} --cpu zen4 -t").startswith(f"c.toml: {said}")
         files.append(Path("net_xnnpack_fp32.pte").read_bytes())
     assert files[0] == files[1]
+    assert aot("--model net.py:net -d --tune there.toml --cpu zen4 --on local").startswith(
+        "there.toml: 1 convolutions m"
+    )
+    assert 'xnnpack = "XNNPACK build ' in Path("there.toml").read_text()
+    there = "--model net.py:net -d --tune there.toml --cpu zen4"
+    assert "there.toml was measured on " in aot.refuse(there)
+    assert "convolutions measured" in aot(f"{there} --tune-seconds 0")
     open_ones = "--tune measures what a cost profile leaves open: --cpu native, zen3, zen4, or"
     assert open_ones in aot.refuse(f"{tuned} --cpu any")
     alone = aot.refuse("--model net.py:net -d --tune-seconds 3")

@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from xir.device import session
-from xir.device.agreement import agreement_on, load_with
+from xir.device.agreement import agreement_on
 from xir.device.errors import DeviceError
+from xir.device.execution import load_with
 from xir.device.session import Loaded, Session
 from xir.device.transports import own_runner, transport
+from xir.explore import read_profile
 from xir.tools import xir_aot
 
 FAKE = Path(__file__).with_name("fake_device.py")
@@ -63,6 +65,19 @@ def test_a_file_runs_there(
     assert ", one thread, the median of " in latency
 
 
+@pytest.mark.parametrize("where", [[], ["--on", "local"]])
+def test_a_profile_is_written(folder: Path, where: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.py").write_text(MODEL.format(dtype="float32"), encoding="utf-8")
+    arguments = ["--model", "net.py:net", "-t", *where]
+    assert xir_aot.main([*arguments, "--profile-trace", "net.json"]) == 0
+    out = capsys.readouterr().out
+    assert "forward: 10 executions, on average " in out
+    assert " Fully Connected (NC, F32)" in out
+    assert read_profile("net.json").executions == 10
+    assert xir_aot.main([*arguments, "--profile", "net.json"]) == 0
+    assert " executions in net.json" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
@@ -89,7 +104,8 @@ def test_a_device_that_goes_wrong(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--on", "local"], "--on says where --test_after_export runs the file: give that as well"),
+        (["--on", "local"], "--on says where --test_after_export runs the file, and --tune measures: give one of them"),
+        (["--profile-trace", "t.json"], "--profile-trace profiles what --test_after_export runs: give that as well"),
         (["-t", "--program", "runner"], "--program is a file for a device: give --on as well"),
         (["-t", "--on", "none-such --x"], "--on: a device is local, ssh:host, adb:serial, or a command"),
         (["-t", "--on", "false"], "--on: false: the connection ended while waiting for it to say what it is"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f32
 
 import xir
+from xir.device.transports import own_runner
 from xir.dialects import pte, xnnpack
 from xir.emitter import emit, read
 from xir.evaluate.file_bisection import bisect_file
@@ -195,6 +197,11 @@ def test_a_wrong_kernel_is_found(
     assert "error: the kernel of 'aten::cumsum.out' errs: off by " in told
     line = "        return self.last(self.norm(torch.cumsum(pooled, 1))), torch.softmax(pooled, 1)"
     assert f"{Path(__file__).name}:{line_of(line)}" in told
+    device = shlex.join([str(own_runner()), "--libraries", str(library)])
+    assert xir_bisect([*arguments, "--on", device]) == 1
+    assert capsys.readouterr().out == told
+    assert xir_bisect([*arguments, "--on", "local", "--max-seconds", "3"]) == 1
+    assert "are for runs here, not on a device of --on" in capsys.readouterr().err
     assert xir_bisect([*arguments, "--libraries", str(tmp_path / "libnone.so")]) == 1
     assert "libnone.so" in capsys.readouterr().err
     assert xir_bisect([str(tmp_path / "net.pt2"), "--libraries", str(library)]) == 1

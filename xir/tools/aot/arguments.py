@@ -73,7 +73,14 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
         help="with --test_after_export: the least signal-to-noise ratio of each output that passes (default: 60 for "
         "fp32 and fp64, 20 for fp16 and bf16, 5 for quantised programs)",
     )
-    add_device_options(parser, "with --test_after_export: run the file on")
+    add_device_options(parser, "with --test_after_export, run the file on, and with --tune, measure on")
+    parser.add_argument(
+        "--profile-trace",
+        metavar="FILE",
+        type=Path,
+        help="with --test_after_export: profile some runs, on the device of --on, print where the time goes, and write "
+        "it as a trace, which --profile reads",
+    )
     parser.add_argument("--print", action="store_true", help="print the lowered program")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="print a diagnostic for each op that stays outside or in float"
@@ -359,11 +366,10 @@ def parse_arguments(arguments: Sequence[str], *, delegate: bool = True) -> argpa
         raise UsageError(f"--max-size takes a number from 1 on, got {options.max_size}")
     if options.test_sqnr is not None and not options.test_after_export:
         raise UsageError("--test-sqnr says when --test_after_export fails: give that as well")
-    if options.on is not None and not options.test_after_export:
-        raise UsageError("--on says where --test_after_export runs the file: give that as well")
-    for name in ("program", "xnnpack"):
-        if getattr(options, name) is not None and options.on is None:
-            raise UsageError(f"--{name} is a file for a device: give --on as well")
+    if options.on is not None and not options.test_after_export and options.tune is None:
+        raise UsageError("--on says where --test_after_export runs the file, and --tune measures: give one of them")
+    if options.profile_trace is not None and not options.test_after_export:
+        raise UsageError("--profile-trace profiles what --test_after_export runs: give that as well")
     if (options.report or options.report_json) and not options.delegate:
         raise UsageError("a report says what delegates leave out, and there are none: give --delegate")
     if options.cost_report and not options.delegate:

@@ -12,16 +12,22 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from xir.api import Partitioner
+    from xir.device.transports import Transport
 
 SECONDS = 60.0
 """How long is measured unless the command line says it."""
 
 
 def tuned(
-    options: argparse.Namespace, program: ExportedProgram, partitioners: Sequence[Partitioner]
+    options: argparse.Namespace,
+    program: ExportedProgram,
+    partitioners: Sequence[Partitioner],
+    device: Transport | None = None,
 ) -> tuple[list[Partitioner], str]:
-    """The partitioners with what was measured, and what that came to. UsageError if it cannot be measured."""
+    """The partitioners with what was measured, here or on a device, and what that came to. UsageError if it cannot be
+    measured."""
     from xir.api import XnnpackPartitioner, to_edge
+    from xir.device.errors import DeviceError
     from xir.runtime import XirRuntimeError
     from xir.runtime.agreement import example_values
     from xir.tuning.search import tune
@@ -36,7 +42,7 @@ def tuned(
         edge = edge.to_backend(each)
     seconds = SECONDS if options.tune_seconds is None else options.tune_seconds
     try:
-        found = tune(edge, last, inputs, options.tune, seconds)
-    except (ValueError, XirRuntimeError) as error:
+        found = tune(edge, last, inputs, options.tune, seconds, device)
+    except (ValueError, XirRuntimeError, DeviceError) as error:
         raise UsageError(f"--tune: {error}") from error
     return [*others, found.partitioner], f"{options.tune}: {found}"

@@ -115,7 +115,7 @@ class _Programs:
 
     def load(self, path: Path) -> Loaded | None:
         """A file with the inputs; None if there is none. RefusedError if the device does not load it."""
-        from xir.device.agreement import load_with
+        from xir.device.execution import load_with
 
         if not path.exists():
             return None
