@@ -43,8 +43,10 @@ def output_of(session: Session, program: Loaded, index: int) -> Any:
 
 
 def run_file(device: Transport, file: bytes, method: str, inputs: Sequence[Any], wanted: Sequence[int]) -> list[Any]:
-    """The outputs of one run that are named by their numbers, which are tensors of torch's. DeviceError if the device is lost,
-    refuses the file, or gives no tensors."""
+    """The outputs of one run that are named by their numbers, which are tensors of torch's.
+
+    DeviceError if the device is lost, refuses the file, or gives no tensors.
+    """
     with device.open() as session:
         program = load_with(session, file, inputs, method=method)
         session.run(program)

@@ -100,17 +100,19 @@ def tune(
         return _tune(program, partitioner, path, seconds, There(session, inputs))
 
 
-def _tune(program: EdgeProgram, partitioner: XnnpackPartitioner, path: Path, seconds: float, bench: Bench) -> Tuned:
-    here = bench.machine()
+def _tune(
+    program: EdgeProgram, partitioner: XnnpackPartitioner, path: Path, seconds: float, timer: ProgramTimer
+) -> Tuned:
+    here = timer.machine()
     known = load_choices(path) if path.exists() else here
     if (known.processor, known.xnnpack) != (here.processor, here.xnnpack) and seconds > 0:
         raise ValueError(
-            f"{path} was measured on {known.processor} with {known.xnnpack}, and {bench.name} is {here.processor} with "
+            f"{path} was measured on {known.processor} with {known.xnnpack}, and {timer.name} is {here.processor} with "
             f"{here.xnnpack}: write another file, or measure nothing by 0 seconds"
         )
     open_ones = [each for each in undecided(program, partitioner) if each.layer not in known.layers]
     with TemporaryDirectory() as folder:
-        trials = Trials(program, partitioner, bench, Path(folder) / "choices.toml", here)
+        trials = Trials(program, partitioner, timer, Path(folder) / "choices.toml", here)
         found = search(open_ones, known.layers, trials.ratio, seconds)
     chosen = replace(known, layers={**known.layers, **found})
     with atomic_file(path) as file:
@@ -173,7 +175,7 @@ def choice_of(form: Form) -> MeasuredChoice:
     return MeasuredChoice((form.height, form.width), form.by_gemm, 1.0)
 
 
-class Bench(ABC):
+class ProgramTimer(ABC):
     """Where programs are measured."""
 
     name: str
@@ -196,7 +198,7 @@ class Bench(ABC):
         """The processor time of a run, the shortest of a few; infinite if the clock stood still."""
 
 
-class Here(Bench):
+class Here(ProgramTimer):
     """This machine."""
 
     name = "this"
@@ -223,7 +225,7 @@ class Here(Bench):
         return taken or float("inf")  # on virtual machines the clock stands still now and then
 
 
-class There(Bench):
+class There(ProgramTimer):
     """A device."""
 
     def __init__(self, session: Session, inputs: Sequence[Any]):
@@ -253,7 +255,7 @@ class Trials:
 
     program: EdgeProgram
     partitioner: XnnpackPartitioner
-    bench: Bench
+    timer: ProgramTimer
     path: Path
     """Where the choices of a trial are written."""
     here: Choices
@@ -266,11 +268,11 @@ class Trials:
         """The shortest time with `after`, of that with `before`, in turns."""
         if self._last is None or self._last[0] != before:
             if self._last is not None:
-                self.bench.unload(self._last[1])
-            self._last = before, self.bench.load(self.compiled(before))
-        other = self.bench.load(self.compiled(after))
-        found = paired(self._last[1], other, self.bench)
-        self.bench.unload(other)
+                self.timer.unload(self._last[1])
+            self._last = before, self.timer.load(self.compiled(before))
+        other = self.timer.load(self.compiled(after))
+        found = paired(self._last[1], other, self.timer)
+        self.timer.unload(other)
         return found
 
     def compiled(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> bytes:
@@ -280,12 +282,12 @@ class Trials:
         return lowered.to_executorch(debug_info=False).buffer
 
 
-def paired(before: Any, after: Any, bench: Bench) -> float:
+def paired(before: Any, after: Any, timer: ProgramTimer) -> float:
     """The processor time of the shortest run of one program, of that of another, in turns on one thread."""
     shortest = [float("inf")] * 2
     end, runs = time.monotonic() + SECONDS, 0
     while runs < FEWEST_RUNS or time.monotonic() < end:
         for index, program in enumerate((before, after)):
-            shortest[index] = min(shortest[index], bench.shortest(program))
+            shortest[index] = min(shortest[index], timer.shortest(program))
         runs += 1
     return shortest[1] / shortest[0]
