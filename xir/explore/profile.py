@@ -51,7 +51,7 @@ class MethodProfile:
 
 
 @dataclass(frozen=True)
-class CountedNode:
+class ProfiledNode:
     """What is known of a node of a program before it runs."""
 
     origins: frozenset[str]
@@ -67,7 +67,7 @@ class Counted:
     """What profiles of a program count."""
 
     methods: Sequence[str]
-    nodes: Mapping[tuple[str, int, int], CountedNode]
+    nodes: Mapping[tuple[str, int, int], ProfiledNode]
     """By method, and number of the delegate and of the node in it."""
     calls: Mapping[tuple[str, int], str]
     """By method and number of the instruction: what it calls."""

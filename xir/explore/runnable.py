@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from xir.dialects.delegate import GraphOp
 from xir.dialects.pte import ExecutionPlanOp, ProgramOp
-from xir.explore.profile import Counted, CountedNode, called
+from xir.explore.profile import Counted, ProfiledNode, called
 from xir.explore.snapshot import is_constant, label_of, symbol_of
 from xir.ir.functions import methods_of
 from xir.ir.location import origins_of
@@ -33,8 +33,8 @@ class Runnable:
         return Counted(self.methods, nodes, {key: called(label_of(op)) for key, op in self.calls.items()})
 
 
-def _node(op: Operation) -> CountedNode:
-    return CountedNode(_operators(op), _bytes(op.results), _bytes(_constants(op)))
+def _node(op: Operation) -> ProfiledNode:
+    return ProfiledNode(_operators(op), _bytes(op.results), _bytes(_constants(op)))
 
 
 def _operators(op: Operation) -> frozenset[str]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xir.files import atomic_file
 from xir.models.errors import ModelError
@@ -154,7 +154,7 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.progress import step
     from xir.runtime import XirRuntimeError
 
-    how = run_limits(options) | {"libraries": [] if options.libraries is None else options.libraries.split(",")}
+    how: dict[str, Any] = run_limits(options) | {"libraries": [] if options.libraries is None else options.libraries.split(",")}
     device = reachable_device(options)
     if device is not None and any(how.values()):
         raise UsageError("--libraries, --allow-ops and --max-seconds are for runs here, not on a device of --on")
