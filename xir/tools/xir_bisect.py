@@ -154,7 +154,8 @@ def _bisect_file(options: argparse.Namespace) -> int:
     from xir.progress import step
     from xir.runtime import XirRuntimeError
 
-    how: dict[str, Any] = run_limits(options) | {"libraries": [] if options.libraries is None else options.libraries.split(",")}
+    libraries = [] if options.libraries is None else options.libraries.split(",")
+    how: dict[str, Any] = {**run_limits(options), "libraries": libraries}
     device = reachable_device(options)
     if device is not None and any(how.values()):
         raise UsageError("--libraries, --allow-ops and --max-seconds are for runs here, not on a device of --on")
