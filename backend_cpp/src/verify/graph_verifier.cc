@@ -17,6 +17,18 @@ constexpr uint32_t kExternalFlags = XNN_VALUE_FLAG_EXTERNAL_INPUT | XNN_VALUE_FL
 
 bool IsRowQuantized(xnn_datatype datatype) { return datatype == xnn_datatype_qdint8; }
 
+// Whether an image [N, H, W, C] that is quantised by whole images is declared as [N, C, H, W].
+// ExecuTorch 1.5 does so in front of a convolution. XNNPACK takes shapes between nodes from the
+// nodes, and elements and scales are as many.
+bool IsChannelsFirst(const GraphValue& value, const Dims& image) {
+  const Dims& declared = value.dims;
+  if (!IsRowQuantized(value.datatype) || declared.rank != 4 || image.rank != 4) return false;
+  const auto* rows = value.value->xvalue_union_as_XNNQuantizedTensorValue()
+                         ->quant_params_as_PerTokenDynamicQuant();
+  return rows != nullptr && rows->num_nonbatch_dims() == 3 && declared[0] == image[0] &&
+         declared[1] == image[3] && declared[2] == image[1] && declared[3] == image[2];
+}
+
 bool IsPlain(xnn_datatype datatype) {
   switch (datatype) {
     case xnn_datatype_fp32:
@@ -426,6 +438,7 @@ Status GraphVerifier::Output(uint32_t id, const Dims& dims) {
                       ", which is none within ", value.largest.ToString());
   }
   if (value.written) return Bad("result ", id, " is written twice");
+  if (IsChannelsFirst(value, dims)) value.dims = value.largest = dims;
   if (!(value.dims == dims)) {
     return Bad("result ", id, " is declared ", value.dims.ToString(), " but has shape ",
                dims.ToString());

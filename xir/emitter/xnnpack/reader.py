@@ -31,8 +31,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from xir.backend.interface import ReadBlob
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
-from xir.dialects.xnnpack.base import ints
+from xir.dialects.xnnpack import NODE_OPS, ConstantOp, ConvertOp, DynamicType, NodeOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack.base import ints, shape_of
 from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.subgraph import outside_type
 from xir.dialects.xnnpack.wire import (
@@ -58,6 +58,9 @@ from xir.ir.context import XirContext
 from xir.ir.elements import storage_dtype
 
 NamedData = Mapping[str, memoryview]
+
+IMAGE_RANK = 4
+"""The dimensions of an image: batch, height, width and channels."""
 
 
 def read_blob(buffer: Buffer, target: str, named_data: NamedData, ctx: XirContext) -> ReadBlob:
@@ -293,11 +296,11 @@ class _NodeReader:
         for id in ids:
             if id not in values:
                 raise FormatError(f"there is no value {id}", path=self.path)
-        op = self.cls.build(
-            operands=[self.operand(name, kind) for name, kind in definition.operands],
-            result_types=[values[id].type for id in ids],
-            properties=self.properties,
-        )
+        operands = [self.operand(name, kind) for name, kind in definition.operands]
+        types = [values[id].type for id in ids]
+        if self.cls is ConvertOp:
+            types = [in_order_of(operands[0], types[0])]
+        op = self.cls.build(operands=operands, result_types=types, properties=self.properties)
         try:
             # Before the comparison below: what an op derives from its operands needs them to be sound.
             op.verify_()
@@ -378,3 +381,17 @@ class _NodeReader:
                 raise FormatError(f"{slot.name} is {self.tree[slot.name]}, the node implies {expected}", path=self.path)
         if self.key is not None and not isinstance(self.key, str) and op.member() != self.cls.WIRE.members[self.key]:
             raise FormatError("the node's operands do not fit its kind", path=self.path)
+
+
+def in_order_of(value: SSAValue, result: TensorType) -> TensorType:
+    """The type of an image that is quantised at run time, [N, H, W, C] as what is converted.
+
+    ExecuTorch 1.5 declares it as [N, C, H, W] in front of a convolution, since its serializer moves the channels of what
+    is tagged as channels-last alone (`get_tensor_value` of `backends/xnnpack/operators/node_visitor.py`). XNNPACK takes
+    shapes between nodes from the nodes.
+    """
+    shape, declared = shape_of(value), tuple(result.get_shape())
+    if len(shape) != IMAGE_RANK or declared != (shape[0], shape[3], shape[1], shape[2]):
+        return result
+    is_by_image = result.element_type == DynamicType.of(IMAGE_RANK - 1)
+    return TensorType(result.element_type, shape) if is_by_image else result
