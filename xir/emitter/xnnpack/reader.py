@@ -7,7 +7,7 @@ FlatBuffer, or in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
@@ -27,12 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import OptOperandDef, VarOperandDef
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from xir.backend.interface import ReadBlob
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack import NODE_OPS, ConstantOp, ConvertOp, DynamicType, NodeOp, SubgraphOp, YieldOp
-from xir.dialects.xnnpack.base import ints, shape_of
+from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
+from xir.dialects.xnnpack.base import ResultShapeError, ints, shape_of
 from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.subgraph import outside_type
 from xir.dialects.xnnpack.wire import (
@@ -58,9 +59,6 @@ from xir.ir.context import XirContext
 from xir.ir.elements import storage_dtype
 
 NamedData = Mapping[str, memoryview]
-
-IMAGE_RANK = 4
-"""The dimensions of an image: batch, height, width and channels."""
 
 
 def read_blob(buffer: Buffer, target: str, named_data: NamedData, ctx: XirContext) -> ReadBlob:
@@ -296,14 +294,18 @@ class _NodeReader:
         for id in ids:
             if id not in values:
                 raise FormatError(f"there is no value {id}", path=self.path)
-        operands = [self.operand(name, kind) for name, kind in definition.operands]
-        types = [values[id].type for id in ids]
-        if self.cls is ConvertOp:
-            types = [in_order_of(operands[0], types[0])]
-        op = self.cls.build(operands=operands, result_types=types, properties=self.properties)
+        op = self.cls.build(
+            operands=[self.operand(name, kind) for name, kind in definition.operands],
+            result_types=[values[id].type for id in ids],
+            properties=self.properties,
+        )
         try:
             # Before the comparison below: what an op derives from its operands needs them to be sound.
-            op.verify_()
+            try:
+                op.verify_()
+            except ResultShapeError:
+                reorder_results(op, [values[id] for id in ids])
+                op.verify_()
         except VerifyException as error:
             raise FormatError(f"the node is not sound: {error}", path=self.path) from None
         self.check(op)
@@ -383,15 +385,14 @@ class _NodeReader:
             raise FormatError("the node's operands do not fit its kind", path=self.path)
 
 
-def in_order_of(value: SSAValue, result: TensorType) -> TensorType:
-    """The type of an image that is quantised at run time, [N, H, W, C] as what is converted.
+def reorder_results(op: NodeOp, values: Sequence[_Value]) -> None:
+    """Give results that are between nodes the shapes that the node computes, if they have these sizes in another order.
 
-    ExecuTorch 1.5 declares it as [N, C, H, W] in front of a convolution, since its serializer moves the channels of what
-    is tagged as channels-last alone (`get_tensor_value` of `backends/xnnpack/operators/node_visitor.py`). XNNPACK takes
-    shapes between nodes from the nodes.
+    ExecuTorch 1.5 declares some images as [N, C, H, W] where nodes compute [N, H, W, C], or the reverse: its serializer
+    moves the channels of what is tagged as channels-last (`get_tensor_value` of `backends/xnnpack/operators/
+    node_visitor.py`), and not all that is in that order is. XNNPACK takes shapes between nodes from the nodes.
     """
-    shape, declared = shape_of(value), tuple(result.get_shape())
-    if len(shape) != IMAGE_RANK or declared != (shape[0], shape[3], shape[1], shape[2]):
-        return result
-    is_by_image = result.element_type == DynamicType.of(IMAGE_RANK - 1)
-    return TensorType(result.element_type, shape) if is_by_image else result
+    shapes = op.result_shapes([shape_of(value) for value in op.operands])
+    for result, value, shape in zip(list(op.results), values, shapes, strict=True):
+        if value.external is None and sorted(shape) == sorted(value.type.get_shape()):
+            Rewriter.replace_value_with_new_type(result, TensorType(value.type.element_type, shape))
