@@ -399,6 +399,7 @@ LIT_TESTS = {
     "guarded": ("drop-softmax-guards", 1),
     "hidden": ("fill-hidden-rows", 0),
     "products": ("make-bit-exact", 0),
+    "ordered": ("lower-to-pte", 26),
 }
 """Programs that are those of lit tests of passes, by their number there: what the passes work on is rare elsewhere."""
 

@@ -77,6 +77,10 @@ Tensor = base(TensorType)
 """Any ranked tensor; what the element type may be is the business of each op's verifier."""
 
 
+class ResultShapeError(VerifyException):
+    """A node is sound but for the shape of a result."""
+
+
 class NodeOp(InfersShapes, ABC):
     """One XNNPACK node. Values are in physical order, the innermost dimension last."""
 
@@ -196,7 +200,10 @@ class NodeOp(InfersShapes, ABC):
         shapes = self.result_shapes([shape_of(value) for value in self.operands])
         names = (name for name, _ in self.get_irdl_definition().results)
         for name, result, shape in zip(names, self.results, shapes, strict=True):
-            expect_shape(result, shape, "result" if name == "output" else name)
+            try:
+                expect_shape(result, shape, "result" if name == "output" else name)
+            except VerifyException as error:
+                raise ResultShapeError(*error.args) from None
 
     def verify_quantized(self) -> None:
         """Check the element types of a node with quantised operands or results."""

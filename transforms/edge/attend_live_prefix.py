@@ -73,6 +73,7 @@ class AttendLivePrefixPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "caches of four keys, comparisons, windows and tables, at each position"
     preserves: ClassVar = (ValueAnalysis,)
 
     block: int = 32

@@ -47,6 +47,7 @@ class FillHiddenRowsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "two rows and two keys, hidden in whole or in part, before a softmax and behind it"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

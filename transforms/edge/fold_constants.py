@@ -55,6 +55,7 @@ class FoldConstantsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = "nine moves and joins of any numbers, and sixteen ops on two rows of numbers"
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Evaluate in program order, so that a result is an operand of the next op; then drop what is unused."""

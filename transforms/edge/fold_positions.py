@@ -51,6 +51,9 @@ class FoldPositionsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "lines of positions, their comparisons and differences, and masks of attention, at three sizes"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -55,6 +55,9 @@ class FusePrefixAttentionPass(XirPass):
     """The most rows of queries that may share a head of keys and values."""
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = (
+        "caches of up to four keys of floats and of integers, one or two heads for each, at each length"
+    )
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

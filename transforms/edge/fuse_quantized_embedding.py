@@ -51,6 +51,7 @@ class FuseQuantizedEmbeddingPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "tables of two rows in 8, 4 and 2 bits, with parameters for rows and for groups"
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Fuse every look-up of a constant table."""

@@ -75,6 +75,7 @@ class LowerMasksPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "each comparison and each mask of two tokens, for each of four integers that a token may be"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

@@ -54,6 +54,7 @@ class RaiseIntMmPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = "products of two rows and two columns, with and without a zero point, a shift and a bias"
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Raise until nothing is left to."""

@@ -113,10 +113,13 @@ def sameness(
         try:
             compared, found = _in_stock(before, after, calls, data)
         except StockError as error:
-            if error.index == 0:
-                without_stock = str(error)
-            else:
-                refusal = str(error)
+            match error.index:
+                case None:
+                    without_stock = str(error)
+                case 0:
+                    without_stock = f"it does not run the old file, {error}"
+                case _:
+                    refusal = str(error)
         else:
             apart, at = _farthest(compared, *found)
             if not apart <= worst:

@@ -18,18 +18,18 @@ Calls = Sequence[tuple[str, Sequence[Any]]]
 
 
 RUNNING = "running.txt"
-"""What the process writes the number of a file to before it runs it, as it may crash."""
+"""What the process writes the number of a file to before it runs it, as it may crash; empty when it has run all."""
 
 BINDINGS = "executorch.extension.pybindings"
 
 
 class StockError(Exception):
-    """Stock ExecuTorch does not run a file."""
+    """Stock ExecuTorch does not run a file, or none."""
 
-    def __init__(self, index: int, message: str):
+    def __init__(self, index: int | None, message: str):
         super().__init__(message)
         self.index = index
-        """Of the file; 0 if none runs because of it."""
+        """Of the file; None if it runs none."""
 
 
 def is_installed() -> bool:
@@ -45,14 +45,15 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
 
     `data` is a `.ptd` file of the first.
 
-    StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs.
+    StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs. Once
+    all have run, it does not count how the process ends.
     """
     import torch
 
     if not is_installed():
-        raise StockError(0, "it is not installed")
+        raise StockError(None, "it is not installed")
     if len(data) > 1:
-        raise StockError(0, f"it takes one file of weights, and {len(data)} were given")
+        raise StockError(None, f"it takes one file of weights, and {len(data)} were given")
     with tempfile.TemporaryDirectory(prefix="xir-stock-") as folder:
         given, made, failed = (Path(folder) / name for name in ("calls.pt", "results.pt", "error.json"))
         running = Path(folder) / RUNNING
@@ -63,10 +64,11 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
         if failed.exists():
             error = json.loads(failed.read_text())
             raise StockError(error["file"], error["message"])
-        if ended.returncode != 0:
-            last = (ended.stderr.strip().splitlines() or [""])[-1]
-            index = int(running.read_text()) if running.exists() else 0
-            raise StockError(index, f"its process ended with exit code {ended.returncode}: {last}")
+        number = running.read_text() if running.exists() else None
+        if ended.returncode != 0 and number != "":
+            last = "".join(f": {line}" for line in ended.stderr.strip().splitlines()[-1:])
+            index = None if number is None else int(number)
+            raise StockError(index, f"its process ended with exit code {ended.returncode}{last}")
         return torch.load(made, weights_only=True)
 
 
@@ -109,17 +111,32 @@ def main(arguments: Sequence[str]) -> int:
     calls: Calls = torch.load(given, weights_only=True)
     results: list[list[list[Any]]] = []
     register_kernels(Path(programs[0]).read_bytes())
+    running = Path(failed).with_name(RUNNING)
     for index, program in enumerate(programs):
-        Path(failed).with_name(RUNNING).write_text(str(index))
+        running.write_text(str(index))
         try:
-            module = bindings()._load_for_executorch(program, *(data if index == 0 else ()))
-            results.append([list(module.run_method(method, inputs)) for method, inputs in calls])
+            results.append(results_of(program, data if index == 0 else (), calls))
         except Exception as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             Path(failed).write_text(json.dumps({"file": index, "message": first}))
             return 0
     torch.save(results, made)
+    # From here on nothing runs but the end of the process, which is no file's.
+    running.write_text("")
     return 0
+
+
+def results_of(program: str, data: Sequence[str], calls: Calls) -> list[list[Any]]:
+    """The results of a file's calls; it is unloaded before this returns."""
+    module = bindings()._load_for_executorch(program, *data)
+    return [copied(module.run_method(method, inputs)) for method, inputs in calls]
+
+
+def copied(results: Sequence[Any]) -> list[Any]:
+    """Results in memory of their own, as those of a file may be in memory that goes with it."""
+    import torch
+
+    return [each.clone() if isinstance(each, torch.Tensor) else each for each in results]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <unordered_set>
 
 #include "core/checked.h"
@@ -16,6 +18,30 @@ constexpr uint64_t kMaxDim = INT32_MAX;
 constexpr uint32_t kExternalFlags = XNN_VALUE_FLAG_EXTERNAL_INPUT | XNN_VALUE_FLAG_EXTERNAL_OUTPUT;
 
 bool IsRowQuantized(xnn_datatype datatype) { return datatype == xnn_datatype_qdint8; }
+
+// Whether `value`, which is between nodes, is declared with the sizes `dims` in another order, of
+// as many rows with a scale of their own. ExecuTorch 1.5 declares some images as [N, C, H, W] where
+// nodes compute [N, H, W, C], or the reverse. XNNPACK takes shapes between nodes from the nodes.
+bool IsReordered(const GraphValue& value, const Dims& dims) {
+  const Dims& declared = value.dims;
+  if (value.constant || (value.tensor->flags() & kExternalFlags) != 0 ||
+      declared.rank != dims.rank ||
+      !std::is_permutation(dims.size.begin(), dims.size.begin() + dims.rank,
+                           declared.size.begin())) {
+    return false;
+  }
+  if (!IsRowQuantized(value.datatype)) return true;
+  const auto* rows = value.value->xvalue_union_as_XNNQuantizedTensorValue()
+                         ->quant_params_as_PerTokenDynamicQuant();
+  if (rows == nullptr) return false;
+  const auto count = [&](const Dims& shape) {
+    const auto begin = shape.size.begin();
+    return std::accumulate(begin,
+                           begin + (shape.rank - static_cast<size_t>(rows->num_nonbatch_dims())),
+                           uint64_t{1}, std::multiplies<>());
+  };
+  return count(declared) == count(dims);
+}
 
 bool IsPlain(xnn_datatype datatype) {
   switch (datatype) {
@@ -426,6 +452,7 @@ Status GraphVerifier::Output(uint32_t id, const Dims& dims) {
                       ", which is none within ", value.largest.ToString());
   }
   if (value.written) return Bad("result ", id, " is written twice");
+  if (IsReordered(value, dims)) value.dims = value.largest = dims;
   if (!(value.dims == dims)) {
     return Bad("result ", id, " is declared ", value.dims.ToString(), " but has shape ",
                dims.ToString());

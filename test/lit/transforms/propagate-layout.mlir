@@ -321,3 +321,25 @@ func.func @features(%x: tensor<1x64x64x64xf32>) -> tensor<1x64x64x64xf32> {
   }
   func.return %y : tensor<1x64x64x64xf32>
 }
+
+// -----
+
+// Elements are as many on both sides of the conversion: those of 8 bits are moved.
+// CHECK-LABEL: func.func @narrow_side(
+// CHECK:         %[[Q:.*]] = xnnpack.convert %a : tensor<1x64x64x64xf32>
+// CHECK-NEXT:    %[[T:.*]] = xnnpack.static_transpose %[[Q]] {perm = array<i32: 0, 2, 3, 1>} : tensor<1x64x64x64x!quant
+// CHECK-NEXT:    %[[R:.*]] = xnnpack.static_resize_bilinear2d %[[T]]
+// CHECK-NEXT:    %[[U:.*]] = xnnpack.static_transpose %[[R]] {perm = array<i32: 0, 3, 1, 2>} : tensor<1x64x64x64x!quant
+// CHECK-NEXT:    xnnpack.convert %[[U]]
+func.func @narrow_side(%x: tensor<1x64x64x64xf32>) -> tensor<1x64x64x64xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<1x64x64x64xf32>) -> tensor<1x64x64x64xf32> {
+  ^bb0(%a: tensor<1x64x64x64xf32>):
+    %0 = xnnpack.static_transpose %a {perm = array<i32: 0, 2, 3, 1>} : tensor<1x64x64x64xf32> -> tensor<1x64x64x64xf32>
+    %1 = xnnpack.convert %0 : tensor<1x64x64x64xf32> -> tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>>
+    %2 = xnnpack.static_resize_bilinear2d %1 {new_height = 64 : i32, new_width = 64 : i32} : tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>>
+    %3 = xnnpack.convert %2 : tensor<1x64x64x64x!quant.uniform<i8:f32, 0.5>> -> tensor<1x64x64x64xf32>
+    %4 = xnnpack.static_transpose %3 {perm = array<i32: 0, 3, 1, 2>} : tensor<1x64x64x64xf32> -> tensor<1x64x64x64xf32>
+    xnnpack.yield %4 : tensor<1x64x64x64xf32>
+  }
+  func.return %y : tensor<1x64x64x64xf32>
+}

@@ -95,7 +95,7 @@ def test_without_stock(case: str, aot: Tool, monkeypatch: pytest.MonkeyPatch) ->
         reason = "it is not installed"
     else:
         program(lambda x: torch.relu(torch.erfinv(0 * x))).save("old.pte")
-        reason = ".+"
+        reason = "it does not run the old file, .+"
     said = rf"^new.pte: compared in xir's runtime alone; stock ExecuTorch's: {reason}$"
     assert re.search(said, aot("old.pte -o new.pte"), re.MULTILINE)
 
@@ -150,14 +150,40 @@ def test_inputs_without_a_name_of_several_methods(aot: Tool) -> None:
     assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --inputs x.pt")
 
 
-def test_a_file_that_crashes_stock_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process ends without a word; which file it ran is what it wrote before."""
+def process_that_ends(monkeypatch: pytest.MonkeyPatch, running: str | None, results: object = None) -> None:
+    """Let stock's process end by a signal, without a word: it had written which file it ran, and perhaps results."""
 
     def crashed(command: list[str], **_: object) -> CompletedProcess[str]:
-        Path(command[6]).with_name(stock_results.RUNNING).write_text("1")
+        made, failed = map(Path, command[5:7])
+        if running is not None:
+            failed.with_name(stock_results.RUNNING).write_text(running)
+        if results is not None:
+            torch.save(results, made)
         return CompletedProcess(command, -11, "", "")
 
     monkeypatch.setattr(stock_results.subprocess, "run", crashed)
-    with pytest.raises(stock_results.StockError, match="exit code -11") as error:
-        stock_results.stock_results([Path("old.pte"), Path("new.pte")], [], [])
-    assert error.value.index == 1
+
+
+FILES = [Path("old.pte"), Path("new.pte")]
+
+
+@pytest.mark.parametrize(("running", "index"), [(None, None), ("0", 0), ("1", 1)])
+def test_a_file_that_crashes_stock(running: str | None, index: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    process_that_ends(monkeypatch, running)
+    with pytest.raises(stock_results.StockError, match=r"^its process ended with exit code -11$") as error:
+        stock_results.stock_results(FILES, [], [])
+    assert error.value.index == index
+
+
+def test_how_the_process_ends_is_no_files_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [[[X]], [[X + 1]]]
+    process_that_ends(monkeypatch, "", found)
+    torch.testing.assert_close(stock_results.stock_results(FILES, [], []), found)
+
+
+def test_an_old_file_that_crashes_stock(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    process_that_ends(monkeypatch, "0")
+    assert (
+        "new.pte: compared in xir's runtime alone; stock ExecuTorch's: it does not run the old file, "
+        "its process ended with exit code -11\n"
+    ) in aot("old.pte -o new.pte")

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from xir.evaluate import Evaluator, run_module
-from xir.evaluate.inputs import draw_inputs
+from xir.evaluate.inputs import as_returned, draw_inputs
 from xir.evaluate.quantized import DEQUANTIZES, QUANTIZES, by_row, converted
 from xir.importer.interpreter import arguments
 from xir.ir.context import XirContext
@@ -147,3 +147,27 @@ func.func @forward(%x: tensor<?x3xf32> {xir.max_shape = array<i64: 8, 3>}) -> te
         each.apply(ctx, module)
     assert not [op.name for op in module.walk() if op.name.startswith("edge.")]
     torch.testing.assert_close(run_module(module, ctx, inputs), before)
+
+
+ORDERED = """
+func.func @forward(%x: tensor<1x2x3x4xf32>)
+    -> (tensor<1x3x4x2xf32> {xir.dim_order = array<i64: 0, 2, 3, 1>}, tensor<1x2x3x4xf32>, tensor<1x3x4x2xf32>) {
+  %0 = edge.permute(%x) {dims = array<i64: 0, 2, 3, 1>} : (tensor<1x2x3x4xf32>) -> tensor<1x3x4x2xf32>
+  func.return %0, %x, %0 : tensor<1x3x4x2xf32>, tensor<1x2x3x4xf32>, tensor<1x3x4x2xf32>
+}
+"""
+
+
+def test_results_are_in_the_order_that_a_caller_sees() -> None:
+    ctx, x = XirContext(), torch.randn(1, 2, 3, 4)
+    ordered, given, plain = run_module(parse_module(ctx, ORDERED), ctx, [x])
+    torch.testing.assert_close(ordered, x)
+    torch.testing.assert_close(given, x)
+    torch.testing.assert_close(plain, x.permute(0, 2, 3, 1))
+
+
+def test_results_without_an_order_are_as_they_are() -> None:
+    function = next(op for op in parse_module(XirContext(), MIXED).body.ops if isinstance(op, FuncOp))
+    x = torch.randn(2, 4)
+    (found,) = as_returned(function, [x])
+    assert found is x

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
+from math import isqrt
 from typing import Any
 
 import numpy as np
 import z3
 from xdsl.ir import SSAValue
 
-from proofs.terms import Term, Terms, as_real, each, number, total
+from proofs import integer_meaning, look_up_meaning
+from proofs.extended import (
+    Extended,
+    Term,
+    as_extended,
+    choose,
+    fraction,
+    is_hidden_throughout,
+    larger,
+    number,
+    plus,
+    smaller,
+    softmax,
+    times,
+)  # fmt: skip
+from proofs.integer_meaning import like
+from proofs.look_up_meaning import whole
+from proofs.terms import Terms, along, as_real, each, total
 from xir.dialects import edge
 
 Values = Mapping[SSAValue, Any]
@@ -26,14 +45,15 @@ def results_of(op: edge.EdgeOp, values: Values) -> list[Any]:
     name = op.name.removeprefix("edge.")
     if name in MEANINGS:
         found = MEANINGS[name](**given)
-        return [found if isinstance(found, int) or z3.is_expr(found) else np.asarray(found, object)]
+        results = found if isinstance(found, tuple) else [found]
+        return [each if isinstance(each, int) or z3.is_expr(each) else np.asarray(each, object) for each in results]
     operands = [values[value] for value in op.tensor_operands]
     assert name in ANY_FUNCTION, op.name
     anything = z3.Function(name, *[z3.RealSort()] * (len(operands) + 1))
-    return [each(anything, *operands)]
+    return [each(lambda *terms: anything(*map(as_real, terms)), *operands)]
 
 
-ANY_FUNCTION = ("exp", "sigmoid", "tanh", "erf")
+ANY_FUNCTION = ("exp", "log", "sigmoid", "tanh", "erf")
 """Elementwise ops that no pass looks into."""
 
 
@@ -44,11 +64,6 @@ def resolved(argument: Any, values: Values) -> Any:
     if isinstance(argument, list | tuple):
         return [resolved(each, values) for each in argument]
     return argument
-
-
-def as_term(value: Any) -> Term:
-    """A number of the program's as a term."""
-    return value if z3.is_expr(value) else number(float(value))
 
 
 def view(*, self: Terms, size: Sequence[int], **_: Any) -> Terms:
@@ -115,12 +130,8 @@ def mean(*, self: Terms, dim: Sequence[int] | None, keepdim: bool, **_: Any) -> 
     return summed * number(1.0 * np.size(summed)) / number(1.0 * self.size)
 
 
-EXP = z3.Function("exp", z3.RealSort(), z3.RealSort())
-
-
-def softmax(*, self: Terms, dim: int, **_: Any) -> Terms:
-    powers = each(EXP, self)
-    return powers / np.sum(powers, axis=dim, keepdims=True)
+def shares(*, self: Terms, dim: int, **_: Any) -> Terms:
+    return along(softmax, self, dim)
 
 
 def matmul(*, self: Terms, other: Terms | None = None, mat2: Terms | None = None) -> Terms:
@@ -135,16 +146,67 @@ def linear(*, input: Terms, weight: Terms, bias: Terms | None) -> Terms:
 
 
 def attention(
-    *, query: Terms, key: Terms, value: Terms, attn_mask: None, scale: float | None, enable_gqa: bool, **_: Any
+    *,
+    query: Terms,
+    key: Terms,
+    value: Terms,
+    attn_mask: Terms | None,
+    scale: float | None,
+    enable_gqa: bool,
+    is_causal: bool,
+    dropout_p: float,
 ) -> Terms:
-    """Without a mask; heads of keys and values serve as many neighbouring heads of queries each."""
-    assert attn_mask is None
+    """Heads of keys and values serve as many neighbouring heads of queries each; rows that a mask of booleans or minus
+    infinity hides throughout are zeros, as by `_safe_softmax`."""
+    assert not is_causal
+    assert not dropout_p
     if enable_gqa:
-        times = query.shape[-3] // key.shape[-3]
-        key, value = (np.repeat(each, times, axis=-3) for each in (key, value))
+        times_each = query.shape[-3] // key.shape[-3]
+        key, value = (np.repeat(each, times_each, axis=-3) for each in (key, value))
     factor = number(query.shape[-1] ** -0.5 if scale is None else scale)
     scores = matmul(self=query, other=np.swapaxes(key, -1, -2)) * factor
-    return matmul(self=softmax(self=scores, dim=-1), other=value)
+    if attn_mask is not None:
+        scores = each(masked, scores, attn_mask)
+    return matmul(self=along(safe_softmax, scores, -1), other=value)
+
+
+def masked(score: Term, mask: Term) -> Term:
+    """A score with what a mask adds to it, minus infinity for False."""
+    is_boolean = not isinstance(mask, Extended) and z3.is_bool(mask)
+    return choose(mask, score, number(float("-inf"))) if is_boolean else plus(score, mask)
+
+
+def safe_softmax(row: Sequence[Term]) -> list[Term]:
+    hidden = is_hidden_throughout(row)
+    return [choose(hidden, number(0.0), share) for share in softmax(row)]
+
+
+def attend_prefix(
+    *,
+    query: Terms,
+    key: Terms,
+    value: Terms,
+    attn_mask: Terms,
+    key_scales: Terms | None,
+    value_scales: Terms | None,
+    scale: float | None,
+) -> Terms:
+    """Attention to as many keys as the mask has columns."""
+    count = attn_mask.shape[-1]
+    keys, values = (
+        each(as_real, given)[:, :, :count] if scales is None else (each(as_real, given) * scales)[:, :, :count]
+        for given, scales in ((key, key_scales), (value, value_scales))
+    )
+    return attention(
+        query=query,
+        key=keys,
+        value=values,
+        attn_mask=attn_mask,
+        scale=scale,
+        enable_gqa=True,
+        is_causal=False,
+        dropout_p=0.0,
+    )
 
 
 def pad(*, self: Terms, pad: Sequence[int], value: float) -> Terms:
@@ -186,35 +248,81 @@ def convolution(
     return result
 
 
+def scaled(value: Any, alpha: Any, beside: Term) -> Term:
+    """The second operand of a sum, times its factor."""
+    return times(like(value, beside), like(alpha, beside))
+
+
 def added(*, self: Terms, other: Any, alpha: Any = 1) -> Terms:
-    return each(lambda x, y: x + as_term(y) * as_term(alpha), self, other)
+    return each(lambda x, y: plus(x, scaled(y, alpha, x)), self, other)
 
 
 def subtracted(*, self: Terms, other: Any, alpha: Any = 1) -> Terms:
-    return each(lambda x, y: x - as_term(y) * as_term(alpha), self, other)
+    return each(lambda x, y: plus(x, times(like(-1, x), scaled(y, alpha, x))), self, other)
 
 
 def subtracted_from(*, self: Terms, other: Any, alpha: Any = 1) -> Terms:
-    return each(lambda x, y: as_term(y) - x * as_term(alpha), self, other)
+    return each(lambda x, y: plus(like(y, x), times(like(-1, x), scaled(x, alpha, x))), self, other)
 
 
 def multiplied(*, self: Terms, other: Any) -> Terms:
-    return each(lambda x, y: x * as_term(y), self, other)
+    return each(lambda x, y: times(x, like(y, x)), self, other)
 
 
 def divided(*, self: Terms, other: Any) -> Terms:
-    return each(lambda x, y: x / as_term(y), self, other)
+    return each(lambda x, y: times(x, 1 / as_extended(like(y, x)).real), self, other)
+
+
+def normalized(
+    *,
+    input: Terms,
+    weight: Terms | None,
+    bias: Terms | None,
+    running_mean: Terms,
+    running_var: Terms,
+    eps: float,
+    training: bool = False,
+    **_: Any,
+) -> Terms:
+    """Batch norm by known statistics, channels being dimension 1; variances are known squares, less epsilon."""
+    assert not training
+    along_channels = [-1 if axis == 1 else 1 for axis in range(input.ndim)]
+    roots = each(lambda term: root(term.as_fraction() + Fraction(eps)), running_var)
+    factors = 1 / roots if weight is None else weight / roots
+    shifted = (input - running_mean.reshape(along_channels)) * factors.reshape(along_channels)
+    return shifted if bias is None else shifted + bias.reshape(along_channels)
+
+
+def root(square: Fraction) -> Term:
+    """The square root of a fraction that has one among fractions."""
+    found = Fraction(isqrt(square.numerator), isqrt(square.denominator))
+    assert found * found == square, f"{square} is no square"
+    return fraction(found)
+
+
+def no_statistics(**arguments: Any) -> tuple[Terms, ...]:
+    """The form with results for a batch's own statistics, which it has none of."""
+    return normalized(**arguments), np.empty(0, object), np.empty(0, object)
 
 
 def full(*, size: Sequence[int], fill_value: Any, **_: Any) -> Terms:
-    return np.full(size, as_term(fill_value), object)
+    return np.full(size, like(fill_value, number(0.0)), object)
+
+
+def read(term: Term) -> Term | int:
+    """A number of a tensor, as an integer if it is a known one."""
+    place = whole(term) if z3.is_int(term) else None
+    return as_real(term) if place is None else place
 
 
 MEANINGS: Mapping[str, Callable[..., Any]] = {
+    **integer_meaning.MEANINGS,
+    **look_up_meaning.MEANINGS,
     "view": view,
     "_unsafe_view": view,
     "unsqueeze": unsqueeze,
     "squeeze": lambda *, self: self.squeeze(),
+    "squeeze.dim": lambda *, self, dim: self.squeeze(dim) if self.shape[dim] == 1 else self,
     "expand": expand,
     "permute": permute,
     "transpose.int": transpose,
@@ -226,12 +334,16 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "index_put": index_put,
     "sum.dim_IntList": sum_,
     "mean.dim": mean,
-    "_softmax": softmax,
-    "softmax.int": softmax,
+    "_softmax": shares,
+    "softmax.int": shares,
     "bmm": matmul,
+    "mm": matmul,
     "matmul": matmul,
     "linear": linear,
     "scaled_dot_product_attention": attention,
+    "xir.attend_prefix": attend_prefix,
+    "batch_norm": normalized,
+    "_native_batch_norm_legit_no_training": no_statistics,
     "constant_pad_nd": pad,
     "conv1d": convolution,
     "conv2d": convolution,
@@ -245,13 +357,16 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "mul.Scalar": multiplied,
     "div.Scalar": divided,
     "div.Tensor": divided,
+    "minimum": lambda *, self, other: each(smaller, self, other),
+    "maximum": lambda *, self, other: each(larger, self, other),
     "full": full,
-    "scalar_tensor": lambda *, s, **_: np.array(as_term(s), object),
-    "_local_scalar_dense": lambda *, self: as_real(self.reshape(-1)[0]),
+    "scalar_tensor": lambda *, s, **_: np.array(like(s, number(0.0)), object),
+    "_local_scalar_dense": lambda *, self: read(self.reshape(-1)[0]),
     "sym_size.int": lambda *, self, dim: int(self.shape[dim]),
     "executorch_prim.mul.Scalar": lambda *, a, b: a * b,
     "executorch_prim.add.Scalar": lambda *, a, b: a + b,
     "executorch_prim.sub.Scalar": lambda *, a, b: a - b,
+    "executorch_prim.sym_max.Scalar": lambda *, a, b: max(a, b),
     "executorch_prim.floordiv.Scalar": lambda *, a, b: a // b,
 }
 """By the names of ops; arguments by those of the operator's schema."""

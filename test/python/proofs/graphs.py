@@ -42,6 +42,11 @@ def nested(numbers: np.ndarray) -> str:
     return str(numbers.tolist())
 
 
+def dense(numbers: np.ndarray) -> str:
+    """A dense attribute of the bytes of numbers, which may be infinite."""
+    return f'dense<"0x{np.ascontiguousarray(numbers).tobytes().hex().upper()}">'
+
+
 @dataclass
 class Graph:
     """Nodes between inputs and the values that the subgraph yields."""

@@ -14,7 +14,8 @@ import z3
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
-from proofs.terms import Term, Terms, each, largest, number, numbers, stored, total, within
+from proofs.extended import Term, number, plus, softmax, times, within
+from proofs.terms import Terms, along, each, largest, numbers, stored, total
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.annotations import UNASKED
@@ -26,9 +27,9 @@ UNARY: Mapping[str, Callable[[Term], Term]] = {
 }
 
 BINARY: Mapping[str, Callable[[Term, Term], Term]] = {
-    "add": lambda x, y: x + y,
+    "add": plus,
     "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
+    "multiply": times,
     "maximum": lambda x, y: z3.If(x > y, x, y),
     "minimum": lambda x, y: z3.If(x < y, x, y),
 }
@@ -169,6 +170,11 @@ def _(op: xnnpack.GlobalAveragePooling2dOp, operands: Sequence[Terms]) -> list[T
     pixels = x.reshape(-1, height * width, channels)
     means = [total(list(image[:, channel])) / (height * width) for image in pixels for channel in range(channels)]
     return bounded(op, np.array(means, object).reshape(shape_of(op.output)))
+
+
+@computed.register
+def _(op: xnnpack.SoftmaxOp, operands: Sequence[Terms]) -> list[Terms]:
+    return [along(softmax, operands[0], -1)]
 
 
 @computed.register

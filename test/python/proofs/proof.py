@@ -7,19 +7,22 @@ output differs. A weight is a variable as well where the pass only moves weights
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 import z3
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
 
 from proofs import edge_meaning
+from proofs.extended import Extended, Term, is_equal, number
 from proofs.meaning import results_of
-from proofs.terms import Term, Terms, number, variables
+from proofs.terms import Terms, variables
 from xir.dialects import edge, xnnpack
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
@@ -59,6 +62,32 @@ class Reading:
     """What the open sizes of the inputs are, in their order."""
     positions: int = 2
     """Inputs of plain integers are positions from minus this on to below this."""
+    counts_from_end: bool = True
+    """Whether these may be negative, as ATen has it for some ops."""
+    tries_each: bool = False
+    """Whether each combination of integers and booleans that the inputs may hold is read by itself. Then sizes may
+    depend on them, and there are no cases for z3 to distinguish."""
+    integers: tuple[int, ...] | None = None
+    """What the elements of integer and boolean inputs are, in their order; None leaves them open."""
+
+    @property
+    def first_position(self) -> int:
+        return -self.positions if self.counts_from_end else 0
+
+    def cases(self, function: FuncOp) -> Iterator[Reading]:
+        """The same, or one for each combination."""
+        if not self.tries_each:
+            yield self
+            return
+        open_sizes, values = iter(self.sizes), list[range]()
+        for argument in function.body.block.args:
+            shape = [next(open_sizes) if size == DYNAMIC_INDEX else size for size in shape_of(argument)]
+            element = element_type(argument)
+            if isinstance(element, IntegerType):
+                low, behind = (0, 2) if element == i1 else (self.first_position, self.positions)
+                values += [range(low, behind)] * prod(shape)
+        for integers in product(*values):
+            yield replace(self, integers=integers)
 
 
 EXACT = Reading()
@@ -70,22 +99,37 @@ def prove(text: str, *passes: XirPass, reading: Reading = EXACT) -> Proof:
     ctx = XirContext()
     module = parse_module(ctx, text)
     before = module_to_text(module, ctx)
-    outputs, bounds = outputs_of(module, ctx, reading)
+    cases = list(reading.cases(forward_of(module)))
+    outputs = [outputs_of(module, ctx, case) for case in cases]
     PassManager(ctx, list(passes)).run(module)
     after = module_to_text(module, ctx)
-    again, _ = outputs_of(module, ctx, reading)
-    return Proof(after, after != before, difference(outputs, again, bounds))
+    for case, (expected, bounds) in zip(cases, outputs, strict=True):
+        again, _ = outputs_of(module, ctx, case)
+        if found := difference(expected, again, bounds):
+            return Proof(after, after != before, f"{found}, integers {case.integers}" if case.integers else found)
+    return Proof(after, after != before, "")
+
+
+def forward_of(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.body.ops if isinstance(op, FuncOp))
 
 
 def outputs_of(module: ModuleOp, ctx: XirContext, reading: Reading) -> tuple[list[Terms], list[Term]]:
     """The outputs of `forward` as terms, and the bounds of its inputs."""
-    function = next(op for op in module.body.ops if isinstance(op, FuncOp))
+    block = forward_of(module).body.block
     values, bounds, sizes = dict[SSAValue, Any](), list[Term](), iter(reading.sizes)
-    for position, value in enumerate(function.body.block.args):
+    integers = None if reading.integers is None else iter(reading.integers)
+    for position, value in enumerate(block.args):
         shape = [next(sizes) if size == DYNAMIC_INDEX else size for size in shape_of(value)]
-        values[value], limits = variables(f"x{position}", shape, stored_element(value), reading.positions)
+        element = stored_element(value)
+        places = range(reading.first_position, reading.positions)
+        values[value], limits = variables(f"x{position}", shape, element, places)
+        if integers is not None and isinstance(element, IntegerType):
+            as_term = z3.BoolVal if element == i1 else z3.IntVal
+            terms = [as_term(next(integers)) for _ in range(prod(shape))]
+            values[value] = np.array(terms, object).reshape(shape)
         bounds += limits
-    return run(function.body.block, values, ctx, reading), bounds
+    return run(block, values, ctx, reading), bounds
 
 
 def stored_element(value: SSAValue) -> Attribute:
@@ -140,11 +184,13 @@ def constant(op: xnnpack.ConstantOp | edge.ConstantOp, ctx: XirContext, reading:
     is_integer = isinstance(element_of, UniformType | IntegerType)
 
     def element(value: float) -> Term:
-        if reading.weights and value != 0 and not isinstance(element_of, IntegerType):
+        if element_of == i1:
+            return z3.BoolVal(bool(value))
+        if reading.weights and isfinite(value) and value != 0 and not isinstance(element_of, IntegerType):
             return z3.Int(f"w{int(value)}") if is_integer else z3.Real(f"w{value:g}")
         return z3.IntVal(int(value)) if is_integer else number(float(value))
 
-    return np.frompyfunc(element, 1, 1)(np.asarray(array, object)).reshape(array.shape)
+    return np.asarray(np.frompyfunc(element, 1, 1)(np.asarray(array, object)), object).reshape(array.shape)
 
 
 def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence[Term]) -> str:
@@ -152,11 +198,17 @@ def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence
     if [each.shape for each in before] != [each.shape for each in after]:
         return "any values: an output has another shape"
     pairs = [(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old.flat, new.flat, strict=True)]
-    # Sums of the same products are often one term when they are written in one way.
-    unequal = [a != b for a, b in pairs if not a.eq(b) and not z3.simplify(a, som=True).eq(z3.simplify(b, som=True))]
+    unequal = [z3.Not(is_equal(a, b)) for a, b in pairs if not is_same_term(a, b)]
     of_one = [each for each in unequal if is_of_one_integer(each)]
     found = next(filter(None, (among_integers(each, bounds) for each in of_one)), "")
     return found or solution([each for each in unequal if not is_of_one_integer(each)], bounds)
+
+
+def is_same_term(a: Term, b: Term) -> bool:
+    """Whether two results are written in one way: so are sums of the same products, often."""
+    if isinstance(a, Extended) or isinstance(b, Extended):
+        return z3.is_true(z3.simplify(is_equal(a, b)))
+    return a.eq(b) or z3.simplify(a, som=True).eq(z3.simplify(b, som=True))
 
 
 def is_of_one_integer(claim: Term) -> bool:
@@ -193,6 +245,9 @@ def solution(claims: Sequence[Term], bounds: Sequence[Term]) -> str:
     """Values that make one of the claims true; "" if there are none."""
     if not claims:
         return ""
+    reals = [each for each in variables_of(z3.Or(*claims)) if z3.is_real(each)]
+    if reals and not bounds and is_so_for([each == number for number, each in enumerate(reals, 1)], claims[0]):
+        return ", ".join(f"{each} = {number}" for number, each in enumerate(reals, 1))
     solver = z3.Solver()
     solver.set("timeout", SECONDS * 1000)
     solver.add(*bounds, z3.Or(*claims))
@@ -200,6 +255,15 @@ def solution(claims: Sequence[Term], bounds: Sequence[Term]) -> str:
     if found == z3.unknown:
         raise UnprovedError(solver.reason_unknown())
     return str(solver.model()) if found == z3.sat else ""
+
+
+def is_so_for(values: Sequence[Term], claim: Term) -> bool:
+    """Whether a claim is true for given values of its variables: z3 finds none by itself where exponentials of
+    products are divided."""
+    solver = z3.Solver()
+    solver.set("timeout", 2000)
+    solver.add(*values, claim)
+    return solver.check() == z3.sat
 
 
 def prove_all(texts: Iterable[str], *passes: XirPass, at_least: int, reading: Reading = EXACT) -> None:

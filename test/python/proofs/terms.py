@@ -7,28 +7,17 @@ a quantised type is an integer, and becomes a number by its type's scale and zer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
-from math import inf
-from typing import Any
 
 import numpy as np
 import z3
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute
 
+from proofs.extended import Term, as_number, number, within
 from xir.dialects.quant import UniformType
-
-Term = Any
-"""A term of z3's that is a number; its own annotations name all kinds of terms."""
 
 Terms = np.ndarray
 """An array of `Term`, in the order of the dimensions that the IR says."""
-
-
-def number(value: float) -> Term:
-    """A constant, exactly."""
-    exact = Fraction(value)
-    return z3.RealVal(f"{exact.numerator}/{exact.denominator}")
 
 
 def each(function: Callable[..., Term], *operands: Terms) -> Terms:
@@ -37,10 +26,15 @@ def each(function: Callable[..., Term], *operands: Terms) -> Terms:
     return np.asarray(result, object)
 
 
-def variables(name: str, shape: Sequence[int], element: Attribute, positions: int = 0) -> tuple[Terms, list[Term]]:
+NOWHERE = range(0)
+
+
+def variables(
+    name: str, shape: Sequence[int], element: Attribute, places: range = range(0)
+) -> tuple[Terms, list[Term]]:
     """An input of a type: a variable for each element, and between which bounds it lies.
 
-    Plain integers are `positions`, which may count from the end.
+    Plain integers are positions among `places`.
     """
     terms, bounds = np.empty(shape, object), list[Term]()
     for index in np.ndindex(*shape):
@@ -48,9 +42,11 @@ def variables(name: str, shape: Sequence[int], element: Attribute, positions: in
         if isinstance(element, UniformType):
             terms[index] = z3.Int(label)
             bounds += [terms[index] >= element.storage_min.data, terms[index] <= element.storage_max.data]
+        elif element == i1:
+            terms[index] = z3.Bool(label)
         elif isinstance(element, IntegerType):
             terms[index] = z3.Int(label)
-            bounds += [terms[index] >= -positions, terms[index] <= positions - 1]
+            bounds += [terms[index] >= places.start, terms[index] <= places.stop - 1]
         else:
             terms[index] = z3.Real(label)
     return terms, bounds
@@ -75,6 +71,7 @@ def numbers(stored: Terms, element: Attribute) -> Terms:
 
 def as_real(term: Term) -> Term:
     """The same number as a real one."""
+    term = as_number(term)
     return z3.ToReal(term) if z3.is_int(term) else term
 
 
@@ -103,16 +100,6 @@ def to_nearest(term: Term) -> Term:
     return z3.If(is_above, below + 1, below)
 
 
-def within(term: Term, low: float, high: float) -> Term:
-    """A term within bounds, where these are finite."""
-    as_term = (lambda bound: z3.IntVal(int(bound))) if z3.is_int(term) else number
-    if low != -inf:
-        term = z3.If(term < as_term(low), as_term(low), term)
-    if high != inf:
-        term = z3.If(term > as_term(high), as_term(high), term)
-    return term
-
-
 def largest(terms: Iterator[Term]) -> Term:
     """The largest of some terms."""
     found = next(terms)
@@ -124,3 +111,14 @@ def largest(terms: Iterator[Term]) -> Term:
 def total(terms: Sequence[Term]) -> Term:
     """A sum."""
     return z3.Sum(*terms)
+
+
+def along(function: Callable[[Sequence[Term]], Sequence[Term]], value: Terms, dim: int) -> Terms:
+    """A function of rows along a dimension, which gives rows of any one length."""
+    rows = np.moveaxis(value, dim, -1)
+    results = [function(list(rows[index])) for index in np.ndindex(*rows.shape[:-1])]
+    length = len(results[0]) if results else rows.shape[-1]
+    found = np.empty((len(results), length), object)
+    for place, result in enumerate(results):
+        found[place] = result
+    return np.moveaxis(found.reshape(*rows.shape[:-1], length), -1, dim)

@@ -9,24 +9,36 @@ from dataclasses import dataclass
 import pytest
 from reference.planting import planted
 
+from proofs import test_attend_live_prefix as prefixes
 from proofs import test_avoid_xnnpack_faults as faults
 from proofs import test_band_spatial as bands
 from proofs import test_canonicalize as canonicalize
 from proofs import test_collapse_dims as dims
 from proofs import test_crop_padding as cropped
 from proofs import test_cse as equal
+from proofs import test_drop_softmax_guards as guards
+from proofs import test_fill_hidden_rows as hidden
 from proofs import test_fold_affine as affine
+from proofs import test_fold_batch_norm as norms
+from proofs import test_fold_constants as constants
+from proofs import test_fold_lookups as lookups
+from proofs import test_fold_positions as positions
 from proofs import test_fold_qdq as qdq
 from proofs import test_fold_width_stride as stride
 from proofs import test_fuse_conv_relu as clamps
+from proofs import test_fuse_prefix_attention as fused
+from proofs import test_fuse_quantized_embedding as embedding
 from proofs import test_isolate_tables as tables
+from proofs import test_lower_masks as masks
 from proofs import test_make_bit_exact as exact
 from proofs import test_pad_channels as channels
 from proofs import test_propagate_converts as converts
 from proofs import test_propagate_layout as layouts
 from proofs import test_put_slices as puts
 from proofs import test_raise_grouped_query as heads
+from proofs import test_raise_int_mm as int_mm
 from proofs import test_raise_items as items
+from proofs import test_skip_masked_keys as skipped
 from proofs import test_slices as slices
 from proofs import test_unmerge_dynamic_dims as merged
 from proofs import test_widen_depthwise as depthwise
@@ -34,9 +46,18 @@ from proofs import test_winograd_conv2d as winograd
 from proofs.proof import EXACT, Reading, prove
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.passes import XirPass
+from xir.transforms.edge.attend_live_prefix import AttendLivePrefixPass
 from xir.transforms.edge.crop_padding import CropPaddingPass
+from xir.transforms.edge.fill_hidden_rows import FillHiddenRowsPass
+from xir.transforms.edge.fold_batch_norm import FoldBatchNormPass
+from xir.transforms.edge.fold_constants import FoldConstantsPass
+from xir.transforms.edge.fold_lookups import FoldLookupsPass
+from xir.transforms.edge.fold_positions import FoldPositionsPass
+from xir.transforms.edge.fuse_quantized_embedding import FuseQuantizedEmbeddingPass
+from xir.transforms.edge.lower_masks import LowerMasksPass
 from xir.transforms.edge.put_slices import PutSlicesPass
 from xir.transforms.edge.raise_grouped_query import RaiseGroupedQueryPass
+from xir.transforms.edge.raise_int_mm import RaiseIntMmPass
 from xir.transforms.edge.raise_items import RaiseItemsPass
 from xir.transforms.edge.unmerge_dynamic_dims import UnmergeDynamicDimsPass
 from xir.transforms.general.canonicalize import CanonicalizePass
@@ -56,6 +77,7 @@ from xir.transforms.xnnpack.optimize.split_fully_connected import SplitFullyConn
 from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
 from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
+from xir.transforms.xnnpack.select.drop_softmax_guards import DropSoftmaxGuardsPass
 
 
 @dataclass(frozen=True)
@@ -329,6 +351,110 @@ FAULTS = {
         merged.heads,
         Reading(sizes=(2, 3)),
     ),
+    "the rest of a table from a row earlier": Fault(
+        "transforms.edge.fold_lookups",
+        "self.table(op)[number:]",
+        "self.table(op)[number - 1 :]",
+        FoldLookupsPass(),
+        lookups.past_padding,
+        lookups.EACH,
+    ),
+    "positions that begin one later": Fault(
+        "transforms.edge.fold_positions",
+        "value = build.call(edge.AddScalarOp(self=value, other=first))",
+        "value = build.call(edge.AddScalarOp(self=value, other=first + 1))",
+        FoldPositionsPass(),
+        positions.lines,
+        Reading(sizes=(3,)),
+    ),
+    "halves of a byte in the other order": Fault(
+        "transforms.edge.fuse_quantized_embedding",
+        "shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)",
+        "shifts = (0, 4) if bits == 4 else (0, 2, 4, 6)",
+        FuseQuantizedEmbeddingPass(),
+        embedding.tables,
+        NUMBERS,
+    ),
+    "weights that are not transposed": Fault(
+        "transforms.edge.raise_int_mm",
+        '((numbers.T, "integers"), (by_channel, "scales"))',
+        '((numbers, "integers"), (by_channel, "scales"))',
+        RaiseIntMmPass(),
+        int_mm.weights,
+        NUMBERS,
+    ),
+    "a mask that shows one row taken for all": Fault(
+        "transforms.xnnpack.select.drop_softmax_guards",
+        "(values > -inf).any(axis=-1).all()",
+        "(values > -inf).any(axis=-1).any()",
+        DropSoftmaxGuardsPass(),
+        guards.guarded,
+        NUMBERS,
+    ),
+    "rows that are hidden again in part": Fault(
+        "transforms.edge.fill_hidden_rows",
+        "(hidden & ~replaced).any()",
+        "(hidden & ~replaced).all()",
+        FillHiddenRowsPass(),
+        hidden.hidden,
+        NUMBERS,
+    ),
+    "rows that see nothing but count": Fault(
+        "transforms.edge.lower_masks",
+        "rows = build.call(edge.MulTensorOp(self=result, other=seen), shape_of(result))",
+        "rows = build.call(edge.MulTensorOp(self=result, other=build.times(seen, 0.0)), shape_of(result))",
+        LowerMasksPass(),
+        masks.attention,
+        masks.EACH,
+    ),
+    "a comparison that leaves out the number itself": Fault(
+        "transforms.edge._float_masks",
+        'return self.inverted(self.compared("edge.gt", value, number))',
+        'return self.inverted(self.compared("edge.gt", value, number - 1))',
+        LowerMasksPass(),
+        masks.causal,
+        Reading(weights=False, sizes=(3,)),
+    ),
+    "keys up to the first query's last": Fault(
+        "transforms.xnnpack.optimize.skip_masked_keys",
+        "max(behind for _, behind in ranges)",
+        "min(behind for _, behind in ranges)",
+        skipped.SKIP,
+        skipped.halves,
+        NUMBERS,
+    ),
+    "a prefix that ends one key early": Fault(
+        "transforms.edge.attend_live_prefix",
+        "edge.ExecutorchPrimAddScalarOp(a=last, b=hidden.offset + 1)",
+        "edge.ExecutorchPrimAddScalarOp(a=last, b=hidden.offset)",
+        AttendLivePrefixPass(block=1),
+        prefixes.comparisons,
+        prefixes.EACH,
+    ),
+    "a prefix that begins later": Fault(
+        "transforms.edge.fuse_prefix_attention",
+        "op.step == 1 and op.start == 0",
+        "op.step == 1 and op.start in (0, 1)",
+        fused.FUSE,
+        fused.prefixes,
+        Reading(sizes=(2,)),
+    ),
+    "a bias that the norm does not scale": Fault(
+        "transforms.edge.fold_batch_norm",
+        'static_array(bias, "bias", ctx) * scale',
+        'static_array(bias, "bias", ctx)',
+        FoldBatchNormPass(),
+        norms.norms,
+        NUMBERS,
+    ),
+    "an axis of scales that moves the other way": Fault(
+        "transforms.edge.fold_constants",
+        "return [dim % rank for dim in op.dims].index(axis)",
+        "return op.dims[axis] % rank",
+        FoldConstantsPass(),
+        constants.dequantized,
+        NUMBERS,
+    ),
 }
 
 
@@ -352,13 +478,7 @@ TESTED_ALONE = {
     "goes from one IR to another by rules, each of which is tested": (
         "decompose-for-kernels legalize-to-xnnpack lower-to-pte partition-xnnpack raise-from-pte"
     ),
-    "depends on infinities, which real numbers lack": (
-        "attend-live-prefix drop-softmax-guards fill-hidden-rows fuse-prefix-attention lower-masks skip-masked-keys"
-    ),
-    "computes numbers anew by functions that formulas leave open": "densify-experts fold-batch-norm fold-constants",
-    "is a rule on integers whose ops have no meaning as formulas yet": (
-        "fold-lookups fold-positions fuse-quantized-embedding raise-int-mm"
-    ),
+    "sorts rows by what a router computes, of whose permutations a formula would have a case each": "densify-experts",
 }
 """Why passes are tested and not proved."""
 

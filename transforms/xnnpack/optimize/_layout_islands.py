@@ -146,10 +146,15 @@ class LayoutChooser:
         self.needed.update(best_moves.keys())
         self.layouts.update(best)
 
-    def cost(self, moved: dict[Move, int]) -> tuple[int, int]:
-        """(elements moved, nodes needed to move them) for one island alone."""
-        own = [elements for move, elements in moved.items() if not self.needed[move]]
-        return sum(own), len(own)
+    def cost(self, moved: dict[Move, int]) -> tuple[int, int, int]:
+        """(elements moved, nodes needed to move them, their bytes) for one island alone.
+
+        Bytes decide only between as many elements, as on both sides of a conversion: of few channels a transpose of 8
+        bits takes longer than one of 32, since more of each of its tiles stays unused.
+        """
+        own = {move: elements for move, elements in moved.items() if not self.needed[move]}
+        size = sum(elements * bytes_of(element_type(value)) for (value, _), elements in own.items())
+        return sum(own.values()), len(own), size
 
 
 def demands(value: SSAValue, inside: Container[Operation]) -> list[Layout]:
@@ -222,8 +227,13 @@ def transpose_cost(shape: Sequence[int], perm: Layout, element: Attribute) -> in
     innermost = runs.index(max(runs))
     if innermost == len(runs) - 1:
         return prod(sizes)
-    stored = element.storage if isinstance(element, UniformType) else element
-    tile = TILE_BYTES // (stored.size if isinstance(stored, FixedBitwidthType) else 1)
+    tile = TILE_BYTES // bytes_of(element)
     for side in (innermost, -1):
         sizes[side] = -(-sizes[side] // tile) * tile
     return prod(sizes)
+
+
+def bytes_of(element: Attribute) -> int:
+    """The size of an element; 1 for what is smaller than a byte, or quantised at run time."""
+    stored = element.storage if isinstance(element, UniformType) else element
+    return stored.size if isinstance(stored, FixedBitwidthType) else 1

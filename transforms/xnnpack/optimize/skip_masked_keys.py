@@ -74,6 +74,7 @@ class SkipMaskedKeysPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.ROUNDED
+    proved: ClassVar[str] = "each mask of three keys, and two halves of 128 queries that see other keys"
 
     overhead: int = 32
     """The number of queries whose products take as long as slicing and packing keys and values for a block."""

@@ -61,6 +61,7 @@ class DropSoftmaxGuardsPass(XirPass):
     """
 
     numerics: ClassVar[Numerics] = Numerics.SAME
+    proved: ClassVar[str] = "scores of two rows and two keys under each mask"
     preserves: ClassVar = (ValueAnalysis,)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:

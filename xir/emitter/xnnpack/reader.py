@@ -7,7 +7,7 @@ FlatBuffer, or in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
@@ -27,12 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import OptOperandDef, VarOperandDef
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from xir.backend.interface import ReadBlob
 from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack import NODE_OPS, ConstantOp, DynamicType, NodeOp, SubgraphOp, YieldOp
-from xir.dialects.xnnpack.base import ints
+from xir.dialects.xnnpack.base import ResultShapeError, ints, shape_of
 from xir.dialects.xnnpack.quantization import i4
 from xir.dialects.xnnpack.subgraph import outside_type
 from xir.dialects.xnnpack.wire import (
@@ -300,7 +301,11 @@ class _NodeReader:
         )
         try:
             # Before the comparison below: what an op derives from its operands needs them to be sound.
-            op.verify_()
+            try:
+                op.verify_()
+            except ResultShapeError:
+                reorder_results(op, [values[id] for id in ids])
+                op.verify_()
         except VerifyException as error:
             raise FormatError(f"the node is not sound: {error}", path=self.path) from None
         self.check(op)
@@ -378,3 +383,16 @@ class _NodeReader:
                 raise FormatError(f"{slot.name} is {self.tree[slot.name]}, the node implies {expected}", path=self.path)
         if self.key is not None and not isinstance(self.key, str) and op.member() != self.cls.WIRE.members[self.key]:
             raise FormatError("the node's operands do not fit its kind", path=self.path)
+
+
+def reorder_results(op: NodeOp, values: Sequence[_Value]) -> None:
+    """Give results that are between nodes the shapes that the node computes, if they have these sizes in another order.
+
+    ExecuTorch 1.5 declares some images as [N, C, H, W] where nodes compute [N, H, W, C], or the reverse: its serializer
+    moves the channels of what is tagged as channels-last (`get_tensor_value` of `backends/xnnpack/operators/
+    node_visitor.py`), and not all that is in that order is. XNNPACK takes shapes between nodes from the nodes.
+    """
+    shapes = op.result_shapes([shape_of(value) for value in op.operands])
+    for result, value, shape in zip(list(op.results), values, shapes, strict=True):
+        if value.external is None and sorted(shape) == sorted(value.type.get_shape()):
+            Rewriter.replace_value_with_new_type(result, TensorType(value.type.element_type, shape))
