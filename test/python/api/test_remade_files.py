@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -63,7 +65,7 @@ class Recurrent(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cells = nn.LSTM(5, 7, 2, batch_first=True)
+        self.cells = nn.LSTM(5, 7, batch_first=True)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.cells(x)[0]
@@ -123,8 +125,18 @@ MODELS: dict[str, tuple[nn.Module, tuple[Tensor, ...], int]] = {
 """Models, their inputs, and the delegates of the file that is made of stock's."""
 
 
-@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
-@pytest.mark.parametrize("name", MODELS)
+PORTABLE = {"attention without a mask", "views", "image", "integers"}
+"""Of these `make test` takes the file without delegates, of the others the one with them."""
+
+
+def forms() -> Iterator[Any]:
+    """Each model with delegates and without, one of which is for `make test-zoo`."""
+    for name, delegates in product(MODELS, (True, False)):
+        marks = pytest.mark.exhaustive if delegates == (name in PORTABLE) else ()
+        yield pytest.param(name, delegates, id=f"{name}-{'delegated' if delegates else 'portable'}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "delegates"), list(forms()))
 def test_a_file_of_stock_is_compiled_once_more(name: str, delegates: bool, tmp_path: Path) -> None:
     model, inputs, count = MODELS[name]
     path = stock_file(model, inputs, tmp_path / "stock.pte", delegates=delegates)
@@ -215,11 +227,8 @@ class Scaled(nn.Module):
         self.scale = nn.Parameter(torch.rand(6, 1, 1), requires_grad=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        for _ in range(2):
-            y = self.first(x)
-            x = y + self.scale * self.last(self.norm(y.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
-            x = torch.cat([x, x[:, :2]], 1)
-        return x
+        y = self.first(x)
+        return y + self.scale * self.last(self.norm(y.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
 
 
 def test_constants_between_delegates_keep_their_scales(tmp_path: Path) -> None:
@@ -250,7 +259,7 @@ class Ordered(nn.Module):
         return y, y.mean((2, 3)), x.cumsum(1).contiguous(memory_format=torch.channels_last)
 
 
-@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
+@pytest.mark.parametrize("delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"])
 def test_an_output_keeps_its_order_in_memory(delegates: bool, tmp_path: Path) -> None:
     path = stock_file(Ordered(), (IMAGE,), tmp_path / "stock.pte", delegates=delegates)
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
@@ -294,7 +303,7 @@ class Looked(nn.Module):
         return self.last(self.norm(self.first(self.table(x))))
 
 
-@pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
+@pytest.mark.parametrize("delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"])
 def test_weights_of_another_file_become_its_own(delegates: bool, tmp_path: Path, aot: Tool) -> None:
     model, x = Looked().eval(), torch.randint(0, 9, (3,))
     path = stock_file(model, (x,), tmp_path / "apart.pte", delegates=delegates, weights_apart=True)

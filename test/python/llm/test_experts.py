@@ -56,7 +56,12 @@ def qwen3() -> nn.Module:
 
 
 @pytest.mark.parametrize(
-    ("build", "implementation"), [(mixtral, None), (qwen3, None), (qwen3, DENSE)], ids=["mixtral", "qwen3", "dense"]
+    ("build", "implementation"),
+    [
+        pytest.param(mixtral, None, id="mixtral"),
+        pytest.param(qwen3, None, id="qwen3", marks=pytest.mark.exhaustive),
+        pytest.param(qwen3, DENSE, id="dense"),
+    ],
 )
 def test_experts_of_an_open_length(build: Callable[[], Any], implementation: str | None) -> None:
     torch.manual_seed(3)
@@ -111,7 +116,7 @@ def test_dense_has_no_norm_of_results() -> None:
         dense_experts(SimpleNamespace(has_post_expert_norm=True), tokens, tokens, tokens)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 2e-2), pytest.param(torch.float16, 2e-3, marks=pytest.mark.exhaustive)])
 def test_experts_in_16_bits(dtype: torch.dtype, tolerance: float) -> None:
     """No further from fp32 than eager's own, by twice; `tolerance` is what that may be at all."""
     torch.manual_seed(5)
