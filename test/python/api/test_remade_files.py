@@ -259,7 +259,9 @@ class Ordered(nn.Module):
         return y, y.mean((2, 3)), x.cumsum(1).contiguous(memory_format=torch.channels_last)
 
 
-@pytest.mark.parametrize("delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"])
+@pytest.mark.parametrize(
+    "delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"]
+)
 def test_an_output_keeps_its_order_in_memory(delegates: bool, tmp_path: Path) -> None:
     path = stock_file(Ordered(), (IMAGE,), tmp_path / "stock.pte", delegates=delegates)
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
@@ -303,7 +305,9 @@ class Looked(nn.Module):
         return self.last(self.norm(self.first(self.table(x))))
 
 
-@pytest.mark.parametrize("delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"])
+@pytest.mark.parametrize(
+    "delegates", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["delegated", "portable"]
+)
 def test_weights_of_another_file_become_its_own(delegates: bool, tmp_path: Path, aot: Tool) -> None:
     model, x = Looked().eval(), torch.randint(0, 9, (3,))
     path = stock_file(model, (x,), tmp_path / "apart.pte", delegates=delegates, weights_apart=True)

@@ -116,7 +116,11 @@ def test_padding(model: nn.Module) -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [pytest.param(Attending(), id="mean"), more(Attending(weights=False), "none"), pytest.param(Translating(), id="both")],
+    [
+        pytest.param(Attending(), id="mean"),
+        more(Attending(weights=False), "none"),
+        pytest.param(Translating(), id="both"),
+    ],
 )
 def test_two_sequences(model: nn.Module) -> None:
     shapes = ({0: BATCH, 1: LENGTH}, {0: BATCH, 1: OTHER}, {0: BATCH, 1: OTHER})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,12 +95,11 @@ class Selecting(nn.Module):
 
 def test_experts_with_biases_and_a_gate_of_every_other_number() -> None:
     transformers = import_transformers()
-    from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
-
+    modeling = import_module("transformers.models.gpt_oss.modeling_gpt_oss")
     torch.manual_seed(4)
     config = transformers.GptOssConfig(hidden_size=16, intermediate_size=12, num_local_experts=5)
-    config._experts_implementation = "grouped_mm"  # pyright: ignore[reportPrivateUsage]
-    experts = GptOssExperts(config)
+    config._experts_implementation = "grouped_mm"
+    experts = modeling.GptOssExperts(config)
     for parameter in experts.parameters():
         nn.init.normal_(parameter)
     model = Selecting(experts, 5).eval().requires_grad_(False)
@@ -116,7 +116,9 @@ def test_dense_has_no_norm_of_results() -> None:
         dense_experts(SimpleNamespace(has_post_expert_norm=True), tokens, tokens, tokens)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 2e-2), pytest.param(torch.float16, 2e-3, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.bfloat16, 2e-2), pytest.param(torch.float16, 2e-3, marks=pytest.mark.exhaustive)]
+)
 def test_experts_in_16_bits(dtype: torch.dtype, tolerance: float) -> None:
     """No further from fp32 than eager's own, by twice; `tolerance` is what that may be at all."""
     torch.manual_seed(5)

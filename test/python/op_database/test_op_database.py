@@ -20,7 +20,6 @@ from op_database.run import TOGETHER, Choice, Operator, Records, read, run, writ
 from op_database.samples import Call, Sample, dtype_of, operators, samples
 from op_database.ways import Way, compare
 
-
 PARTS = 5
 """Of the operators; `make test` runs one, in which each fifth of them is."""
 

@@ -65,9 +65,7 @@ def test_saved_programs_need_no_import_of_torchao(tmp_path: Path) -> None:
     torch.export.save(torch.export.export(model, sample), tmp_path / "torchao.pt2")
     walk = "print(*(op.name for op in xir.to_edge(name).module.walk()))"
     script = f"import sys, xir\nfor name in ('xir.pt2', 'torchao.pt2'): {walk}"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
         assert "dequantize" in line
         assert "edge.linear" in line

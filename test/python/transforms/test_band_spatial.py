@@ -152,9 +152,7 @@ class Plain(nn.Module):
         return torch.relu(self.deep(torch.relu(self.down(torch.relu(self.wide(x)) + x))))
 
 
-@pytest.mark.parametrize(
-    ("share", "forms"), [(2.0, 2), (1.0, 1), pytest.param(0.6, 1, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize(("share", "forms"), [(2.0, 2), (1.0, 1), pytest.param(0.6, 1, marks=pytest.mark.exhaustive)])
 def test_what_a_profile_chooses_keeps_the_limit(share: float, forms: int) -> None:
     """Only where there is room for what a form computes meanwhile: at a quarter of the resolution, there always is."""
     torch.manual_seed(0)

@@ -136,8 +136,8 @@ def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
 
 
 def forms(op: type[xnnpack.NodeOp], key: Key, every: int) -> Iterator[Form]:
-    """Combinations of datatypes, impossible ones too: those that differ from a row in one place, and of all others of up
-    to three operands and results, or an input, a filter and a result, one of `every` so many.
+    """Combinations of datatypes, impossible ones too: those that differ from a row in one place, and one of `every` so
+    many of all others of up to three operands and results, or of an input, a filter and a result.
     """
     rows = op.signatures(key)
     slots = len(rows[0].operands) + len(rows[0].results)
