@@ -209,7 +209,9 @@ def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_integers_between_delegates_stay_integers(tmp_path: Path) -> None:
+    """Which `test_constants_between_delegates_keep_their_scales` shows of more."""
     path = stock_file(Normed(), (IMAGE,), tmp_path / "q8.pte", quantized=True)
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
     assert (program.num_delegates, program.kernel_names) == (1, [])

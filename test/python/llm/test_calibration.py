@@ -156,7 +156,7 @@ def stored_bytes(model: nn.Module) -> int:
     return sum(each.nbytes for each in {each.data_ptr(): each for each in tensors.values()}.values())
 
 
-@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("tied", [pytest.param(True, marks=pytest.mark.exhaustive), False])
 def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
     """No more than allowed, and on other texts the answers are nearer the more there are."""
     model = two_layers("Llama", tmp_path, tie_word_embeddings=tied)

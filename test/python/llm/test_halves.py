@@ -119,7 +119,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dtype, Cache
     ("dtype", "cache_type"),
     [
         ("fp16", None),
-        ("bf16", "fp32"),
+        pytest.param("bf16", "fp32", marks=pytest.mark.exhaustive),
         pytest.param("bf16", None, marks=pytest.mark.exhaustive),
         pytest.param("fp16", "int8", marks=pytest.mark.exhaustive),
         pytest.param("fp16", "fp32", marks=pytest.mark.exhaustive),
