@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -44,6 +45,6 @@ def export_patterns_once() -> None:
         key = function.__code__, *(cell.cell_contents for cell in function.__closure__ or ()), is_cuda
         if key not in known:
             known[key] = export(pattern, inputs, is_cuda)
-        return known[key]
+        return deepcopy(known[key])  # a matcher takes the names out of its graph
 
     utils._get_aten_graph_module_for_pattern = exported
