@@ -247,7 +247,7 @@ cross-check: venv ## Compile and link runner and libraries for CROSS_TARGETS (ma
 	    cmake --build build/cross/$$target; \
 	done
 
-# Without optimization it compiles in half of the time, for tests that run once.
+# Without optimisation it compiles in half of the time, for tests that run once.
 SANITIZED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O0 -g1' -DXIR_SANITIZE=ON -DXIR_FUZZING=ON \
     -DXIR_BUILD_TESTS=ON
 
