@@ -50,7 +50,8 @@ def symbols(file: Path, *flags: str) -> list[list[str]]:
 def parts(folder: Path, runner: Path) -> Counter[str]:
     """The bytes of the runner's code and data by the folder of the runtime that they were compiled from."""
     places: dict[str, set[str]] = {}
-    for base in (folder / "CMakeFiles/xir_runtime.dir/src", folder / "CMakeFiles/xnn_executor_runner.dir"):
+    for target in ("xir_runtime.dir/src", "xir_runner_parts.dir", "xnn_executor_runner.dir"):
+        base = folder / "CMakeFiles" / target
         for path in base.rglob("*.o"):
             place = path.relative_to(base).parts[0]
             for words in symbols(path, "--defined-only"):

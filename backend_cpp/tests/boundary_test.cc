@@ -164,7 +164,7 @@ std::unique_ptr<Method> MethodOf(const std::shared_ptr<const Program>& program) 
   return method.ok() ? std::move(method).value() : nullptr;
 }
 
-std::shared_ptr<const Program> Loaded(Result<std::shared_ptr<const Program>> program) {
+std::shared_ptr<const Program> Opened(Result<std::shared_ptr<const Program>> program) {
   if (program.ok()) return std::move(program).value();
   Report(__FILE__, __LINE__, std::move(program).status().message());
   std::abort();
@@ -175,7 +175,7 @@ std::shared_ptr<const Program> Loaded(Result<std::shared_ptr<const Program>> pro
 XIR_TEST(results_do_not_exceed_what_was_lent) {
   // An open input of which the caller lends less than its largest size takes, for a kernel that
   // makes the largest of it; and the same of a bound output.
-  const auto program = Loaded(Load(
+  const auto program = Opened(Load(
       Calling(/*open=*/true),
       [](KernelContext&, Tensor& x, Tensor& out) -> Status {
         Tensor& target = x.shape[0] == 2 ? x : out;
@@ -201,7 +201,7 @@ XIR_TEST(kernels_have_memory_for_the_shapes_that_they_are_given) {
     std::fill_n(out.as<float>(), out.numel(), 7.0f);
     return {};
   };
-  const auto method = MethodOf(Loaded(Load(Calling(/*open=*/true), fill)));
+  const auto method = MethodOf(Opened(Load(Calling(/*open=*/true), fill)));
   alignas(64) static float memory[64];
   const auto bound = method->BindOutput(0, memory, 2 * sizeof(float));
   EXPECT(bound.ok() && bound.value() == Method::Binding::kInPlace);
@@ -213,7 +213,7 @@ XIR_TEST(kernels_have_memory_for_the_shapes_that_they_are_given) {
     plan->values[1]->val.AsTensor()->sizes.clear();
     plan->values[1]->val.AsTensor()->dim_order.clear();
   });
-  EXPECT_ERROR(MethodOf(Loaded(Load(scalar, fill)))->BindOutput(0, memory, 2),
+  EXPECT_ERROR(MethodOf(Opened(Load(scalar, fill)))->BindOutput(0, memory, 2),
                "output 0 takes 4 bytes, not 2");
 }
 
@@ -222,7 +222,7 @@ XIR_TEST(what_kernels_throw_is_a_failure) {
   static std::atomic<How> how{How::kNothing};
   LoadOptions options;
   options.threads = 3;
-  const auto program = Loaded(Load(
+  const auto program = Opened(Load(
       Calling(),
       [](KernelContext& context, Tensor& x, Tensor& out) -> Status {
         if (how == How::kException) throw std::runtime_error("oops\nand more");
@@ -259,8 +259,8 @@ XIR_TEST(callbacks_may_throw) {
   options.interrupted = []() -> bool { throw std::runtime_error("no answer"); };
   const Blob unknown =
       Calling(false, [](ExecutionPlanT* plan) { plan->operators[0]->name = "test::unknown"; });
-  EXPECT_ERROR(Loaded(Load(unknown, Twice, options))->LoadMethod("forward"), "no fallback");
-  const auto method = MethodOf(Loaded(Load(Calling(), Twice, options)));
+  EXPECT_ERROR(Opened(Load(unknown, Twice, options))->LoadMethod("forward"), "no fallback");
+  const auto method = MethodOf(Opened(Load(Calling(), Twice, options)));
   float input[kSize] = {};
   EXPECT_OK(Run(method.get(), input));
 
@@ -269,7 +269,7 @@ XIR_TEST(callbacks_may_throw) {
     void Release(void*, size_t) override { throw std::runtime_error("never"); }
   };
   options.allocator = std::make_shared<Throwing>();
-  EXPECT_ERROR(Loaded(Load(Calling(), Twice, options))->LoadMethod("forward"), "no memory");
+  EXPECT_ERROR(Opened(Load(Calling(), Twice, options))->LoadMethod("forward"), "no memory");
 }
 
 XIR_TEST(any_allocation_may_fail) {
@@ -320,7 +320,7 @@ XIR_TEST(any_allocation_may_fail) {
 XIR_TEST(kernels_do_not_run_their_own_method) {
   static Method* self = nullptr;
   static Status inner[3];
-  const auto program = Loaded(Load(Calling(), [](KernelContext& context, Tensor& x, Tensor& out) {
+  const auto program = Opened(Load(Calling(), [](KernelContext& context, Tensor& x, Tensor& out) {
     if (self != nullptr) {
       float other[kSize] = {};
       inner[0] = self->Execute();
@@ -362,20 +362,20 @@ XIR_TEST(time_is_limited) {
   options.max_seconds = 0.1;
   float input[kSize] = {};
   const auto begin = Clock::now();
-  const auto limited = MethodOf(Loaded(Load(endless, slow, options)));
+  const auto limited = MethodOf(Opened(Load(endless, slow, options)));
   EXPECT_ERROR(Run(limited.get(), input), "stopped after 0.1 seconds");
   EXPECT_OK(limited->LimitSeconds(0.05));
   EXPECT_ERROR(Run(limited.get(), input), "stopped after 0.05 seconds");
   EXPECT_ERROR(limited->LimitSeconds(-1), "a limit of -1 seconds");
   options.max_seconds = 0;
   options.interrupted = [] { return ++asked == 2; };
-  const auto interrupted = MethodOf(Loaded(Load(endless, slow, options)));
+  const auto interrupted = MethodOf(Opened(Load(endless, slow, options)));
   EXPECT_ERROR(Run(interrupted.get(), input), "interrupted");
   EXPECT(asked == 2);
   EXPECT(Clock::now() - begin < std::chrono::seconds(20));
   // Who waits for an execution of another instance with the same state is stopped as well.
   options.interrupted = nullptr;
-  const auto program = Loaded(Load(endless, slow, options));
+  const auto program = Opened(Load(endless, slow, options));
   const auto running = MethodOf(program);
   auto waiting = program->LoadMethod("forward", running->state());
   if (!waiting.ok()) return Report(__FILE__, __LINE__, "no second instance");
@@ -394,7 +394,7 @@ XIR_TEST(time_is_limited) {
 }
 
 XIR_TEST(outputs_may_share_memory_with_inputs) {
-  const auto method = MethodOf(Loaded(Load(Calling(), Twice)));
+  const auto method = MethodOf(Opened(Load(Calling(), Twice)));
   const float expected[kSize] = {9, 8, 7, 6, 5, 4, 3, 2};
   // In place, and overlapping in part on either side. Behind it is room that XNNPACK may read.
   alignas(64) static float memory[64];
@@ -421,7 +421,7 @@ XIR_TEST(outputs_may_share_memory_with_inputs) {
 }
 
 XIR_TEST(a_changed_input_is_no_output) {
-  const auto method = MethodOf(Loaded(Load(
+  const auto method = MethodOf(Opened(Load(
       Calling(),
       [](KernelContext& context, Tensor& x, Tensor& out) {
         Status status = Twice(context, x, out);
@@ -442,7 +442,7 @@ XIR_TEST(outputs_do_not_share_memory) {
     plan->outputs = {1, 2};
     AddCall(plan, {0, 2});
   });
-  const auto method = MethodOf(Loaded(Load(two, Twice)));
+  const auto method = MethodOf(Opened(Load(two, Twice)));
   alignas(64) static float memory[64];
   constexpr size_t kBytes = kSize * sizeof(float);
   EXPECT_OK(method->BindOutput(0, memory, kBytes));
@@ -453,7 +453,7 @@ XIR_TEST(outputs_do_not_share_memory) {
 }
 
 XIR_TEST(inputs_are_what_the_program_says) {
-  const auto method = MethodOf(Loaded(Load(Calling(/*open=*/true), Twice)));
+  const auto method = MethodOf(Opened(Load(Calling(/*open=*/true), Twice)));
   float input[2 * kSize] = {};
   Tensor given;
   given.shape = given.bound = Sizes(3);

@@ -13,7 +13,7 @@
 namespace xir::testing {
 namespace {
 
-using Sizes = std::vector<int64_t>;
+using Dims = std::vector<int64_t>;
 
 // As many threads as there are tasks, but for the pool's size.
 class Threads final : public ThreadPool {
@@ -42,7 +42,7 @@ class Threads final : public ThreadPool {
 
 // A tensor with its memory; a constant is read-only.
 struct Array {
-  Array(const Sizes& sizes, std::mt19937* random, bool constant = false) {
+  Array(const Dims& sizes, std::mt19937* random, bool constant = false) {
     Tensor tensor;
     for (const int64_t size : sizes) {
       tensor.dim_order[tensor.shape.rank] = static_cast<uint8_t>(tensor.shape.rank);
@@ -64,7 +64,7 @@ struct Array {
 };
 
 struct IntsValue {
-  explicit IntsValue(const Sizes& numbers) : items(numbers.size()) {
+  explicit IntsValue(const Dims& numbers) : items(numbers.size()) {
     IntList list;
     for (size_t i = 0; i < numbers.size(); ++i) {
       items[i].content = numbers[i];
@@ -143,7 +143,7 @@ XIR_TEST(products_do_not_depend_on_threads_or_packing) {
 
 XIR_TEST(batches_of_products_do_not_depend_on_threads_or_packing) {
   std::mt19937 random(8);
-  for (const Sizes& size : {Sizes{1, 70, 90, 300}, Sizes{3, 64, 65, 66}, Sizes{12, 40, 128, 64}}) {
+  for (const Dims& size : {Dims{1, 70, 90, 300}, Dims{3, 64, 65, 66}, Dims{12, 40, 128, 64}}) {
     const int64_t batches = size[0], m = size[1], n = size[2], k = size[3];
     Array x({batches, m, k}, &random), y({batches, k, n}, &random, true);
     Array out({batches, m, n}, nullptr);
@@ -176,8 +176,8 @@ XIR_TEST(convolutions_do_not_depend_on_threads_or_packing) {
     Array x({c.batch, c.in, c.side, c.side}, &random);
     const int64_t side = c.transposed ? (c.side - 1) * c.stride - 2 * c.padding + c.kernel
                                       : (c.side + 2 * c.padding - c.kernel) / c.stride + 1;
-    Array weight(c.transposed ? Sizes{c.in, c.out / c.groups, c.kernel, c.kernel}
-                              : Sizes{c.out, c.in / c.groups, c.kernel, c.kernel},
+    Array weight(c.transposed ? Dims{c.in, c.out / c.groups, c.kernel, c.kernel}
+                              : Dims{c.out, c.in / c.groups, c.kernel, c.kernel},
                  &random, true);
     Array bias({c.out}, &random), out({c.batch, c.out, side, side}, nullptr);
     IntsValue stride({c.stride, c.stride}), padding({c.padding, c.padding}), dilation({1, 1}),

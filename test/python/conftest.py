@@ -18,7 +18,7 @@ import pytest
 import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
-from reference.registrations import look_up_composites_once
+from reference.registrations import export_patterns_once, look_up_composites_once
 
 from xir.runtime import Runtime
 
@@ -61,6 +61,7 @@ def pytest_collection_finish() -> None:
     Nor need it look at every 700 new objects: an export makes a million, of which few are garbage in cycles, and
     looking that often takes a tenth of the time of all tests.
     """
+    export_patterns_once()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -153,7 +153,7 @@ SMALLEST = "from xir.transforms.pte.memory.exact import Lifetime, solve"
 @pytest.mark.parametrize(
     ("extras", "call"),
     [
-        ({"importer"}, f"{AOT}; code = aot('--model_name add --quantize') or aot('--model_name mv2 --explore p.html')"),
+        ({"importer"}, f"{AOT}; code = aot('--model_name linear --quantize --explore p.html')"),
         ({"lsp"}, "import xir.lsp.server; code = 0"),
         ({"solver"}, f"{SMALLEST}; code = solve([Lifetime(16, 0, 0)], [16], 16, 1.0).lower_bound - 16"),
         ({"llm"}, "from xir.llm.errors import required; required('tokenizers'), required('jinja2'); code = 0"),

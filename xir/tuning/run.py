@@ -147,6 +147,9 @@ def nanoseconds(
         for _ in range(ROUNDS):
             for index, chain in enumerate(chains):
                 best[index] = min(best[index], session.run(chain, seconds=ROUND_SECONDS).shortest)
+    except LostConnectionError:
+        chains.clear()  # to ask a device that hangs would take all patience again
+        raise
     finally:
         _unload(session, chains)
     return max(best[1] - best[0], 1.0) / (count - 1)

@@ -108,7 +108,8 @@ def test_known_costs_are_found() -> None:
 
 def test_the_share_of_the_last_cache_is_found() -> None:
     """Where others use the last cache too, times are those of a smaller one."""
-    measured = [made_up(*each) for each in readings(samples())]
+    kernels = ("elementwise", "gemv", "copy", "dwconv")  # each behind those that its samples have too
+    measured = [made_up(*each) for each in readings(samples()) if each[0].kernel in kernels]
     caches, _ = fit_share(measured, (CACHES[0], 2 * CACHES[1]))
     assert caches == CACHES
 

@@ -135,6 +135,7 @@ def test_a_wrong_example_is_found(tmp_path: Path) -> None:
         check(wrong, tmp_path, {})
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """What `#…` of a link may be: the page's headings, as GitHub writes them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

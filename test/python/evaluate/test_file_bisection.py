@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def line_of(text: str) -> int:
 INPUT = torch.randn((2, 3, 8, 8), generator=torch.Generator().manual_seed(1)) * 2
 
 
-@pytest.fixture(scope="module", params=["fp32", "int8"])
+@pytest.fixture(scope="module")
 def program(request: pytest.FixtureRequest) -> torch.export.ExportedProgram:
     program = torch.export.export(Network().eval(), (INPUT,))
     if request.param == "fp32":
@@ -71,11 +72,18 @@ def program(request: pytest.FixtureRequest) -> torch.export.ExportedProgram:
     return torch.export.export(convert_pt2e(prepared), (INPUT,))
 
 
-@pytest.fixture(scope="module", params=["xir", "stock"])
+@pytest.fixture(scope="module")
 def file(request: pytest.FixtureRequest, program: torch.export.ExportedProgram) -> bytes:
     if request.param == "stock":
         return to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer
     return xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
+
+
+def files(*quick: tuple[str, str], modes: Sequence[str] = ("fp32", "int8")) -> pytest.MarkDecorator:
+    """Programs of these modes in files of both compilers, of which `make test` takes those that are named."""
+    every = list(product(modes, ("xir", "stock")))
+    marked = [each if each in quick else pytest.param(*each, marks=pytest.mark.exhaustive) for each in every]
+    return pytest.mark.parametrize(("program", "file"), marked, indirect=True)
 
 
 def told(program: torch.export.ExportedProgram, file: bytes, plant: Callable[[ModuleOp, XirContext], None]) -> str:
@@ -130,17 +138,19 @@ def swapped_outputs(module: ModuleOp, ctx: XirContext) -> None:
     signature.operands = [*signature.inputs, second, first]
 
 
+@files(("fp32", "xir"), ("int8", "stock"))
 def test_right_files_are_right(program: torch.export.ExportedProgram, file: bytes) -> None:
     assert told(program, file, nothing) == ""
 
 
+@files(("fp32", "stock"), ("int8", "stock"))
 def test_a_changed_weight_is_found(program: torch.export.ExportedProgram, file: bytes) -> None:
     text = told(program, file, a_weight)
     assert "'xnnpack.depthwise_conv2d' leaves what eager computes: off by " in text
     assert "what the node reads is eager's" in text
 
 
-@pytest.mark.parametrize("program", ["fp32"], indirect=True)  # in int8 the range of the integers is the bound
+@files(("fp32", "xir"), ("fp32", "stock"), modes=["fp32"])  # in int8 the range of the integers is the bound
 def test_a_loosened_bound_is_found(program: torch.export.ExportedProgram, file: bytes) -> None:
     text = told(program, file, a_bound)
     assert "leaves what eager computes: off by " in text
@@ -151,6 +161,7 @@ def test_a_loosened_bound_is_found(program: torch.export.ExportedProgram, file: 
     assert float(expected) == pytest.approx(0.25, abs=0.01)
 
 
+@files(("fp32", "xir"))
 def test_swapped_outputs_are_found(program: torch.export.ExportedProgram, file: bytes) -> None:
     assert "output 0 is another value of eager's" in told(program, file, swapped_outputs)
 
@@ -180,7 +191,7 @@ XIR_KERNEL_LIBRARY(kKernels)
 """Takes the place of the runtime's own."""
 
 
-@pytest.mark.parametrize("program", ["fp32"], indirect=True)
+@files(("fp32", "xir"), modes=["fp32"])
 def test_a_wrong_kernel_is_found(
     program: torch.export.ExportedProgram, file: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

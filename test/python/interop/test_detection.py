@@ -8,7 +8,7 @@ from reference.runtimes import agree
 from torch import Tensor, nn
 
 from xir.api import XnnpackPartitioner, to_edge
-from xir.models.vision import torchvision_models
+from xir.llm.huggingface.checkpoint import import_transformers
 
 
 class Detector(nn.Module):
@@ -16,18 +16,16 @@ class Detector(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        torchvision_models()  # which transformers finds, and takes for one that works
-        from transformers import RTDetrConfig, RTDetrForObjectDetection, RTDetrResNetConfig
-
-        backbone = RTDetrResNetConfig(
+        transformers = import_transformers()
+        backbone = transformers.RTDetrResNetConfig(
             embedding_size=8,
             hidden_sizes=[8, 16, 32, 64],
             depths=[1, 1, 1, 1],
             layer_type="basic",
-            out_features=["stage2", "stage3", "stage4"],  # pyright: ignore[reportCallIssue]
+            out_features=["stage2", "stage3", "stage4"],
         )
-        self.model = RTDetrForObjectDetection(
-            RTDetrConfig(
+        self.model = transformers.RTDetrForObjectDetection(
+            transformers.RTDetrConfig(
                 backbone_config=backbone,
                 encoder_hidden_dim=32,
                 encoder_in_channels=[16, 32, 64],
@@ -39,7 +37,7 @@ class Detector(nn.Module):
                 decoder_attention_heads=4,
                 encoder_attention_heads=4,
                 decoder_layers=2,
-                num_labels=5,  # pyright: ignore[reportCallIssue]
+                num_labels=5,
                 anchor_image_size=None,
                 feat_strides=[8, 16, 32],
                 disable_custom_kernels=True,

@@ -10,8 +10,13 @@ MOST_KERNELS = 6
 """Outside of delegates: what turns tokens and masks into numbers, positions of tokens, and look-ups."""
 
 
+QUICK = {"RoBERTa", "CLIP text", "ModernBERT"}
+"""Positions that depend on tokens, attention to what came before, and to a window of rotated positions. The others are
+for `make transformers`, and for `make test-zoo`."""
+
+
 @pytest.mark.parametrize("is_open", [pytest.param(False, marks=pytest.mark.exhaustive), True], ids=["fixed", "open"])
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in ENCODERS])
 def test_encoders(name: str, is_open: bool) -> None:
     result = measure(name, is_open=is_open)
     assert result.error < 2e-6

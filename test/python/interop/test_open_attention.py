@@ -91,18 +91,22 @@ def test_weights_of_attention() -> None:
     holds(Attending(), lambda n, length, _: (sequence(n, length),), ({0: BATCH, 1: LENGTH},), [])
 
 
+def more(model: nn.Module, name: str) -> Any:
+    """Of what other models have as well."""
+    return pytest.param(model, id=name, marks=pytest.mark.exhaustive)
+
+
 @pytest.mark.parametrize(
     "model",
     [
-        Attending(),
-        Attending(average=False),
-        Attending(batch_first=False),
-        Attending(weights=False),
-        Attending(bias=False, average=False),
-        Encoding(batch_first=True),
-        Encoding(batch_first=False, norm_first=True, activation="gelu"),
+        more(Attending(), "mean"),
+        more(Attending(average=False), "each head"),
+        pytest.param(Attending(batch_first=False), id="length first"),
+        pytest.param(Attending(weights=False), id="no weights"),
+        pytest.param(Attending(bias=False, average=False), id="no bias"),
+        more(Encoding(batch_first=True), "encoder"),
+        pytest.param(Encoding(batch_first=False, norm_first=True, activation="gelu"), id="encoder, length first"),
     ],
-    ids=["mean", "each head", "length first", "no weights", "no bias", "encoder", "encoder, length first"],
 )
 def test_padding(model: nn.Module) -> None:
     """A mask of booleans is made numbers of outside, and is nothing else."""
@@ -110,7 +114,14 @@ def test_padding(model: nn.Module) -> None:
     holds(model, lambda n, length, _: (sequence(n, length), padding(n, length)), shapes, KERNELS)
 
 
-@pytest.mark.parametrize("model", [Attending(), Attending(weights=False), Translating()], ids=["mean", "none", "both"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(Attending(), id="mean"),
+        more(Attending(weights=False), "none"),
+        pytest.param(Translating(), id="both"),
+    ],
+)
 def test_two_sequences(model: nn.Module) -> None:
     shapes = ({0: BATCH, 1: LENGTH}, {0: BATCH, 1: OTHER}, {0: BATCH, 1: OTHER})
     if isinstance(model, Translating):

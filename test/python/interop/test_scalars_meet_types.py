@@ -152,10 +152,12 @@ def is_computed(function: Callable[[Tensor, Any], Tensor], x: Tensor, number: fl
 @pytest.mark.parametrize(
     ("dtype", "number"),
     [
-        *product([torch.float16, torch.bfloat16], [3, 70000, True, 0.1, 1e-9, math.inf, math.nan]),
-        *product([torch.float32], [0, 3, 0.1, 1e39, -math.inf, math.nan]),
-        *product([torch.int32, torch.int8], [3, 300, 2.5, True]),
-        *product([torch.bool, torch.float64], [2, 0.1]),
+        *product([torch.float16], [70000, True, 0.1, math.inf]),
+        *product([torch.bfloat16], [3, 0.1, 1e-9, math.nan]),
+        *product([torch.float32], [0, 1e39, -math.inf]),
+        *product([torch.int32], [3, 2.5]),
+        *product([torch.int8], [300, True]),
+        *product([torch.bool, torch.float64], [0.1]),
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch.export import Dim
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.ir.diagnostics import DiagnosticError
-from xir.models.vision import torchvision_models
+from xir.llm.huggingface.checkpoint import import_transformers
 from xir.runtime import Runtime
 
 WINDOW, VOCABULARY = 40, 100
@@ -20,12 +21,10 @@ WINDOW, VOCABULARY = 40, 100
 
 def decoder() -> Any:
     """Llama with grouped heads, small and at random."""
-    torchvision_models()  # which transformers finds, and takes for one that works
-    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
-
+    transformers = import_transformers()
     torch.manual_seed(0)
-    model = LlamaForCausalLM(
-        LlamaConfig(
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
             num_hidden_layers=2,
             hidden_size=64,
             num_attention_heads=4,
@@ -35,10 +34,15 @@ def decoder() -> Any:
             max_position_embeddings=WINDOW,
         )
     ).eval()
-    model.generation_config = GenerationConfig(
+    model.generation_config = transformers.GenerationConfig(
         use_cache=True, cache_implementation="static", cache_config={"batch_size": 1, "max_cache_len": WINDOW}
     )
     return model
+
+
+def exportable_module(model: Any, **options: Any) -> Any:
+    """What transformers makes of a decoder for an export."""
+    return import_module("transformers.integrations.executorch").TorchExportableModuleForDecoderOnlyLM(model, **options)
 
 
 def call(first: int, count: int) -> tuple[Tensor, Tensor]:
@@ -50,13 +54,11 @@ def call(first: int, count: int) -> tuple[Tensor, Tensor]:
 def test_decoders_with_a_static_cache(dynamic: bool) -> None:
     """`TorchExportableModuleForDecoderOnlyLM`, for texts of any length or a token at a time."""
     model = decoder()
-    from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
-
     tokens, positions = call(0, 3 if dynamic else 1)
     length = Dim("length", max=WINDOW - 1)
     shapes = {"input_ids": {1: length}, "cache_position": {0: length}} if dynamic else None
     with torch.no_grad():
-        exportable = TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=WINDOW)
+        exportable = exportable_module(model, batch_size=1, max_cache_len=WINDOW)
         exported = exportable.export(input_ids=tokens, cache_position=positions, dynamic_shapes=shapes)
         eager = exported.module()
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
@@ -78,10 +80,8 @@ def test_decoders_with_a_static_cache(dynamic: bool) -> None:
 def test_what_torch_cannot_make_functional() -> None:
     """Modules that run under `torch.no_grad()` are calls of graphs in an export that is not strict."""
     model = decoder()
-    from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
-
     tokens, positions = call(0, 1)
-    exportable = TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=WINDOW)
+    exportable = exportable_module(model, batch_size=1, max_cache_len=WINDOW)
     exported = exportable.export(input_ids=tokens, cache_position=positions, strict=False)
     with pytest.raises(DiagnosticError, match=r"cannot take side effects out .*: AssertionError: .* with strict=True"):
         to_edge(exported)

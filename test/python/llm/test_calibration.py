@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -155,7 +156,7 @@ def stored_bytes(model: nn.Module) -> int:
     return sum(each.nbytes for each in {each.data_ptr(): each for each in tensors.values()}.values())
 
 
-@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("tied", [pytest.param(True, marks=pytest.mark.exhaustive), False])
 def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
     """No more than allowed, and on other texts the answers are nearer the more there are."""
     model = two_layers("Llama", tmp_path, tie_word_embeddings=tied)
@@ -181,12 +182,20 @@ def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
         quantized(least - 1)
 
 
+@pytest.fixture(name="written", scope="module")
+def fixture_written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, its tokenizer, its file `net.pte` and a text, to be copied."""
+    folder = tmp_path_factory.mktemp("written")
+    tokenizer = write_tokenizer(folder)
+    two_layers("Llama", folder, vocab_size=tokenizer.get_vocab_size())
+    export(folder, folder / "net.pte", ExportOptions(max_seq_len=32))
+    (folder / "long.txt").write_text("\n".join([TEXT, TEXT.upper(), TEXT[::-1]] * 2), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(name="folder")
-def fixture_folder(tmp_path: Path) -> Path:
-    tokenizer = write_tokenizer(tmp_path)
-    two_layers("Llama", tmp_path, vocab_size=tokenizer.get_vocab_size())
-    (tmp_path / "long.txt").write_text("\n".join([TEXT, TEXT.upper(), TEXT[::-1]] * 4), encoding="utf-8")
-    return tmp_path
+def fixture_folder(written: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(written, tmp_path / "model")
 
 
 def test_the_command_says_what_it_costs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,7 +246,6 @@ def test_the_command_names_layers_in_8_bits(folder: Path, capsys: pytest.Capture
 
 def test_perplexity_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """That of transformers' loss, in parts as long as the caches."""
-    export(folder, folder / "net.pte", ExportOptions(max_seq_len=32))
     model: Any = two_layers("Llama", folder, vocab_size=Tokenizer(folder).vocab_size)
     tokens = Tokenizer(folder).encode(TEXT * 2)[:70]
     with torch.no_grad():
@@ -271,7 +279,7 @@ def test_texts_that_cannot_be_used(
 ) -> None:
     if content is not None:
         (folder / "text.txt").write_bytes(content)
-    output = folder / "net.pte"
+    output = folder / "other.pte"
     assert main(["export", str(folder), "-o", str(output), *arguments, "--calibration", str(folder / "text.txt")]) == 1
     error = capsys.readouterr().err
     assert message in error
@@ -280,7 +288,6 @@ def test_texts_that_cannot_be_used(
 
 
 def test_perplexity_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export(folder, folder / "net.pte", ExportOptions(max_seq_len=16))
     (folder / "text.txt").write_text("", encoding="utf-8")
     for arguments, message in (
         (["--max-tokens", "0"], "--max-tokens must be 1 or more, not 0"),

@@ -41,9 +41,9 @@ class Case:
 
 CASES = [
     ("Llama", "int8", "int8"),
-    ("Llama", "int4", "int8"),
+    pytest.param(("Llama", "int4", "int8"), marks=pytest.mark.exhaustive),
     ("Qwen3", "int4", "int4"),
-    ("Gemma3Text", "int4", "int4"),
+    pytest.param(("Gemma3Text", "int4", "int4"), marks=pytest.mark.exhaustive),
     ("Llama", "none", "int4"),
 ]
 """The family, and the bits of linear layers and of embeddings."""
@@ -125,7 +125,7 @@ def test_weights_are_stored_once(case: Case) -> None:
             assert content.count(integers_of(weight).numpy().tobytes()) == 0
 
 
-@pytest.mark.parametrize("group_size", [64, 128, 256])
+@pytest.mark.parametrize("group_size", [64, *(pytest.param(each, marks=pytest.mark.exhaustive) for each in (128, 256))])
 def test_groups_of_other_sizes(group_size: int, tmp_path: Path) -> None:
     """For xir's runtime alone, and with embeddings of 4 bits."""
     model = write_family("Llama", tmp_path, hidden_size=256, intermediate_size=256, num_hidden_layers=1)

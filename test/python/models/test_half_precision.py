@@ -57,7 +57,10 @@ def pytorch_like_here(model: torch.nn.Module, image: torch.Tensor) -> torch.Tens
             hook.remove()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["fp16", "bf16"])
+@pytest.mark.parametrize(
+    "dtype",
+    [pytest.param(torch.float16, id="fp16"), pytest.param(torch.bfloat16, id="bf16", marks=pytest.mark.exhaustive)],
+)
 def test_mobilenet(dtype: torch.dtype) -> None:
     model, (image,) = load_model("mv2")
     with torch.no_grad():

@@ -8,7 +8,7 @@ import torch
 from xir.models import MODELS, ModelError, load_model
 from xir.models.weights import load_weights, settle_random_weights
 
-SMALL = ["linear", "add", "add_mul", "mv3", "w2l", "lstm", "emformer_join"]
+SMALL = ["linear", "add", "add_mul", "mv3", "lstm", "emformer_join"]
 """What loads and runs in a moment; the other models go through the same code."""
 
 

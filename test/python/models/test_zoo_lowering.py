@@ -33,8 +33,9 @@ OUTSIDE = {name: {"edge.embedding": 1} for name in ("emformer_predict", "llama2"
 CROPPED = {"dl3": 64, "edsr": 16, "efficientnet_b0": 64, "ic3": 96, "ic4": 96}
 """Models that take images of any size, and the smaller one that is enough to see that every node is right."""
 
-LIKE_OTHERS = {"ic4", "mv2", "mv3_large", "resnet50"}
-"""Of layers that smaller models have as well: for `make test-zoo`. `interop/test_mobilenet.py` runs MobileNetV2."""
+LIKE_OTHERS = {"dl3", "edsr", "efficientnet_b0", "ic3", "ic4", "mobilebert", "mv2", "mv3_large", "resnet50", "vit"}
+"""Of layers that smaller models, or tests of single layers, have as well: for `make test-zoo`.
+`interop/test_mobilenet.py` runs MobileNetV2."""
 
 
 @dataclass

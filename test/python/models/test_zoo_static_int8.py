@@ -110,8 +110,9 @@ def test_one_delegate_takes_all(quantized: Quantized) -> None:
     assert (quantized.delegates, quantized.outside) == (1, [])
 
 
+@pytest.mark.exhaustive
 def test_each_layer_computes_what_its_form_in_pytorch_does(quantized: Quantized) -> None:
-    """From the same integers. However deep the model, this does not grow."""
+    """From the same integers. However deep the model, this does not grow. `make test` has it of random graphs."""
     found = agreements(quantized.program, quantized.images[:2])
     assert max(each.largest for each in found) <= 1
     assert sum(each.different for each in found) <= ROUNDINGS * sum(each.elements for each in found)

@@ -17,6 +17,6 @@ DETERMINISTIC: dict[str, Any] = {
 }
 
 
-def examples(count: int) -> int:
-    """`count`, or in `make fuzz` so many times as much."""
-    return count * max(1, FACTOR)
+def examples(count: int, campaign: int = 0) -> int:
+    """`count`, or in `make fuzz` so many times as much; of `campaign`, if it is given."""
+    return FACTOR * (campaign or count) if FACTOR else count

@@ -12,7 +12,7 @@ from properties.programs import Program, check
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family(family: str) -> None:
-    @settings(max_examples=examples(5), **DETERMINISTIC)
+    @settings(max_examples=examples(3, 5), **DETERMINISTIC)
     @given(programs([family], 1, 3))
     def holds(program: Program) -> None:
         check(program)

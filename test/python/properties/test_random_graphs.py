@@ -9,7 +9,7 @@ from properties.graphs import programs
 from properties.programs import Program, check
 
 
-@settings(max_examples=examples(15), **DETERMINISTIC)
+@settings(max_examples=examples(6, 15), **DETERMINISTIC)
 @given(programs(sorted(FAMILIES), 5, 40))
 def test_random_graphs(program: Program) -> None:
     check(program)

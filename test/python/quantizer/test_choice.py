@@ -62,7 +62,13 @@ def made() -> Made:
 
 
 @pytest.mark.parametrize(
-    "kept", [(), ("conv2d_1",), ("add",), ("conv2d_1", "conv2d_2"), ("linear", "mean"), ("conv2d", "add", "conv2d_2")]
+    "kept",
+    [
+        (),
+        ("conv2d_1", "conv2d_2"),
+        ("conv2d", "add", "conv2d_2"),
+        *(pytest.param(each, marks=pytest.mark.exhaustive) for each in (("conv2d_1",), ("add",), ("linear", "mean"))),
+    ],
 )
 def test_the_added_time_is_that_of_the_lowered_program(made: Made, kept: tuple[str, ...]) -> None:
     times, actual = made.times, made.microseconds(kept)

@@ -140,7 +140,7 @@ def noise(program: Any, model: nn.Module, value: Tensor = OTHER) -> float:
     return float((found - exact).square().sum() / exact.square().sum())
 
 
-@pytest.mark.parametrize("group_size", [32, None])
+@pytest.mark.parametrize("group_size", [32, pytest.param(None, marks=pytest.mark.exhaustive)])
 def test_calibration_makes_programs_nearer(group_size: int | None) -> None:
     model, config = network(), QuantConfig("int4", group_size=group_size)
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -52,7 +52,9 @@ def test_the_report_shows_the_metric_of_both_programs(model: nn.Module) -> None:
     assert f"top1: {report.metric['top1']:.6g} quantised, 1 in float\n" in report.text()
 
 
-@pytest.mark.parametrize("max_drop", [0.04, {"top1": 0.04}], ids=["all", "named"])
+@pytest.mark.parametrize(
+    "max_drop", [pytest.param(0.04, id="all", marks=pytest.mark.exhaustive), pytest.param({"top1": 0.04}, id="named")]
+)
 def test_layers_stay_in_float_until_the_metric_holds(model: nn.Module, max_drop: Any) -> None:
     metric = agreement(model)
     config = QuantConfig(max_drop=max_drop)

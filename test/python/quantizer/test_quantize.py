@@ -224,7 +224,7 @@ def trained(module: nn.Module, inputs: Tensor, wanted: Tensor, config: QuantConf
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("mode", "with_norm"),
-    [("static", True), ("dynamic", False), pytest.param("dynamic", True, marks=pytest.mark.exhaustive)],
+    [("static", True), *(pytest.param("dynamic", each, marks=pytest.mark.exhaustive) for each in (False, True))],
 )
 def test_training_sees_the_rounding_and_converts(mode: Any, with_norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """torchao exports patterns of batch norms behind each kind of convolution: it looks for that of the model alone."""

@@ -72,8 +72,19 @@ def products(graph: GraphModule) -> int:
     return sum(node.target is torch.ops.aten.mul.Tensor for node in graph.graph.nodes)
 
 
-@pytest.mark.parametrize("mode", ["static", "dynamic"])
-@pytest.mark.parametrize("is_post", [False, True])
+before_and_behind = pytest.mark.parametrize(
+    ("is_post", "mode"),
+    [
+        (False, "static"),
+        (True, "dynamic"),
+        pytest.param(False, "dynamic", marks=pytest.mark.exhaustive),
+        pytest.param(True, "static", marks=pytest.mark.exhaustive),
+    ],
+)
+"""A norm before a layer or behind it, in either mode; either of each in `make test`."""
+
+
+@before_and_behind
 @pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm, ScaledNorm])
 def test_results_stay_to_the_last_bit(norm: type[nn.Module], is_post: bool, mode: Mode) -> None:
     model = block(norm, is_post=is_post)
@@ -92,8 +103,7 @@ def test_results_stay_to_the_last_bit(norm: type[nn.Module], is_post: bool, mode
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize("mode", ["static", "dynamic"])
-@pytest.mark.parametrize("is_post", [False, True])
+@before_and_behind
 def test_the_gain(is_post: bool, mode: Mode) -> None:
     model = block(is_post=is_post)
     model.norm.weight.data[OUTLIERS] *= 2  # pyright: ignore
@@ -105,8 +115,7 @@ def test_the_gain(is_post: bool, mode: Mode) -> None:
     assert gain(smoothing=True) > gain(smoothing=False) + 5
 
 
-@pytest.mark.parametrize("mode", ["static", "dynamic"])
-@pytest.mark.parametrize("is_post", [False, True])
+@before_and_behind
 def test_channels_that_are_alike_stay(is_post: bool, mode: Mode) -> None:
     observed = observed_graph(block(is_post=is_post, largest=1.0), mode)
     assert smooth(observed, TEXTS) == 0

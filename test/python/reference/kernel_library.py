@@ -23,6 +23,6 @@ def build_kernel_library(source: Path, library: Path) -> None:
     """Compile a file of kernels to a shared library."""
     compiler = which(os.environ.get("CXX", "c++"))
     assert compiler is not None
-    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{BACKEND / 'include'}"]
+    command = [compiler, "-std=c++17", "-O0", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{BACKEND / 'include'}"]
     command += [f"-I{BACKEND / 'src'}", str(source), *(str(BACKEND / "src" / name) for name in SOURCES)]
     subprocess.run([*command, "-o", str(library)], check=True)

@@ -1,7 +1,9 @@
-"""What torch looks up again for each program that it decomposes, looked up once."""
+"""What torch and ExecuTorch find out again for each program, found out once."""
 
 from __future__ import annotations
 
+import sys
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -26,3 +28,23 @@ def look_up_composites_once() -> None:
         known.update(names)
 
     utils._materialize_cpp_cia_ops = look_up_new
+
+
+def export_patterns_once() -> None:
+    """Have stock's quantizer export each pattern of a convolution and its norm once, not for each model.
+
+    Only where a test has imported it: that takes seconds.
+    """
+    utils: Any = sys.modules.get("executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils")
+    if utils is None:
+        return
+    export, known = utils._get_aten_graph_module_for_pattern, dict[tuple[Any, ...], Any]()
+
+    def exported(pattern: Any, inputs: Any, is_cuda: bool) -> Any:
+        function = pattern.fn
+        key = function.__code__, *(cell.cell_contents for cell in function.__closure__ or ()), is_cuda
+        if key not in known:
+            known[key] = export(pattern, inputs, is_cuda)
+        return deepcopy(known[key])  # a matcher takes the names out of its graph
+
+    utils._get_aten_graph_module_for_pattern = exported

@@ -10,6 +10,7 @@ import torch
 from executorch.runtime import Runtime as StockRuntime
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from properties.examples import DETERMINISTIC, examples
 from torch import Tensor, nn
 
 import xir
@@ -72,7 +73,7 @@ def bands_in(program: xir.EdgeProgram) -> int:
     batch=st.integers(1, 2),
     share=st.sampled_from([0.4, 0.55, 0.7]),
 )
-@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.generate), derandomize=True)
+@settings(max_examples=examples(2, 6), phases=(Phase.explicit, Phase.generate), **DETERMINISTIC)
 def test_bands_compute_the_same(
     size: tuple[int, int], kernel: int, dilation: int, stride: int, pool: nn.Module, batch: int, share: float
 ) -> None:
@@ -83,8 +84,15 @@ def test_bands_compute_the_same(
     check(edge, max(int(peak(whole) * share), least(edge)), model, image)
 
 
-@pytest.mark.parametrize("shuffle", [nn.PixelShuffle(2), nn.PixelUnshuffle(2)])
-@pytest.mark.parametrize("height", [12, 18])
+@pytest.mark.parametrize(
+    ("height", "shuffle"),
+    [
+        (18, nn.PixelShuffle(2)),
+        (12, nn.PixelUnshuffle(2)),
+        pytest.param(12, nn.PixelShuffle(2), marks=pytest.mark.exhaustive),
+        pytest.param(18, nn.PixelUnshuffle(2), marks=pytest.mark.exhaustive),
+    ],
+)
 def test_bands_of_shuffled_pixels(shuffle: nn.Module, height: int) -> None:
     """Rows that are taken apart and put together: a band of five rows reads three rows of pixels that make two each."""
     torch.manual_seed(0)
@@ -144,7 +152,7 @@ class Plain(nn.Module):
         return torch.relu(self.deep(torch.relu(self.down(torch.relu(self.wide(x)) + x))))
 
 
-@pytest.mark.parametrize(("share", "forms"), [(2.0, 2), (1.0, 1), (0.6, 1)])
+@pytest.mark.parametrize(("share", "forms"), [(2.0, 2), (1.0, 1), pytest.param(0.6, 1, marks=pytest.mark.exhaustive)])
 def test_what_a_profile_chooses_keeps_the_limit(share: float, forms: int) -> None:
     """Only where there is room for what a form computes meanwhile: at a quarter of the resolution, there always is."""
     torch.manual_seed(0)
@@ -159,7 +167,7 @@ def test_what_a_profile_chooses_keeps_the_limit(share: float, forms: int) -> Non
     torch.testing.assert_close(torch.as_tensor(result), model(image), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("cpu", ["any", "x86"])
+@pytest.mark.parametrize("cpu", [pytest.param("any", marks=pytest.mark.exhaustive), "x86"])
 def test_bands_of_integers_compute_the_same_bits(cpu: str) -> None:
     """Quantised convolutions, the first of which reads pixels side by side, and one that is wider in fp32 on x86."""
     torch.manual_seed(0)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -54,19 +57,25 @@ def check(module: ModuleOp, ctx: XirContext, target: str) -> int:
     return sum(isinstance(op, SubgraphOp) for op in expected.walk())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_lit_inputs(path: Path) -> None:
+def inputs() -> Iterator[Any]:
+    """Each file for one target, in turn; `make test-zoo` takes the other one."""
+    for (turn, path), (number, target) in product(enumerate(FILES), enumerate(TARGETS)):
+        marks = () if turn % len(TARGETS) == number else pytest.mark.exhaustive
+        yield pytest.param(path, target, id=f"{path.stem}-{target}", marks=marks)
+
+
+@pytest.mark.parametrize(("path", "target"), list(inputs()))
+def test_lit_inputs(path: Path, target: str) -> None:
     count = 0
     for part in re.split(r"^// -----$", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
-        for target in TARGETS:
-            ctx = XirContext(allow_unregistered=True)
-            count += check(parse_module(ctx, part), ctx, target)
+        ctx = XirContext(allow_unregistered=True)
+        count += check(parse_module(ctx, part), ctx, target)
     assert count > 0
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["lstm", "mv3"])
+@pytest.mark.parametrize("name", ["lstm", pytest.param("mv3", marks=pytest.mark.exhaustive)])
 def test_models(name: str) -> None:
     import torch
 
