@@ -281,6 +281,27 @@ XIR_TEST(windows_of_other_shapes_are_refused) {
   ExpectRefused(positions, "is declared [1, 2, 2, 3] but has shape [1, 2, 2, 2]");
 }
 
+// ExecuTorch declares some images between nodes in another order than nodes compute them.
+XIR_TEST(values_between_nodes_may_be_declared_in_another_order) {
+  const auto chain = [](const Sizes& between, bool given) {
+    GraphMaker g;
+    graph::XNNNode1x1T first, second;
+    first.input_id = g.Input(Type::FP32, {1, 2, 3, 4});
+    first.output_id = second.input_id =
+        given ? g.Output(Type::FP32, between) : g.Internal(Type::FP32, between);
+    second.output_id = g.Output(Type::FP32, {1, 2, 3, 4});
+    g.Node(XNodeUnion::XNNAbs, first);
+    g.Node(XNodeUnion::XNNNegate, second);
+    return g;
+  };
+  EXPECT_OK(LoadForward(chain({1, 4, 2, 3}, false).Program()));
+  EXPECT_OK(LoadForward(chain({4, 3, 2, 1}, false).Program()));
+  ExpectRefused(chain({1, 4, 2, 3}, true), "is declared [1, 4, 2, 3] but has shape [1, 2, 3, 4]");
+  ExpectRefused(chain({1, 4, 3, 3}, false), "is declared [1, 4, 3, 3] but has shape [1, 2, 3, 4]");
+  ExpectRefused(chain({1, 1, 6, 4}, false), "is declared [1, 1, 6, 4] but has shape [1, 2, 3, 4]");
+  ExpectRefused(chain({6, 4}, false), "is declared [6, 4] but has shape [1, 2, 3, 4]");
+}
+
 XIR_TEST(reductions_and_images_of_other_shapes_are_refused) {
   using Reduce = graph::XNNStaticReduceT;
   const auto reduce = [](const Sizes& axes, const char* text) {
