@@ -86,14 +86,14 @@ def values_of_file(
         results = _run_here(file, name, inputs, **how)
     else:
         wanted = [index for index, value in enumerate(outputs) if isinstance(value.owner, pte.TensorOp)]
-        found = dict(zip(wanted, run(bytes(file), name, inputs, wanted), strict=True))
+        found = dict(zip(wanted, run(file, name, inputs, wanted), strict=True))
         results = [found.get(index) for index in range(len(outputs))]
     given = dict(zip(plan.signature.inputs, inputs, strict=True))
     computed = dict(zip(outputs, results, strict=True))
     return watched.values(given | computed)
 
 
-def _run_here(file: Any, name: str, inputs: Sequence[Any], **how: Any) -> Sequence[Any]:
+def _run_here(file: bytes, name: str, inputs: Sequence[Any], **how: Any) -> Sequence[Any]:
     from xir.runtime import Runtime
 
     method = Runtime.get().load_program(file, **how).load_method(name)

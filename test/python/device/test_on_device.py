@@ -69,13 +69,13 @@ def test_a_file_runs_there(
 def test_a_profile_is_written(folder: Path, where: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "net.py").write_text(MODEL.format(dtype="float32"), encoding="utf-8")
     arguments = ["--model", "net.py:net", "-t", *where]
-    assert xir_aot.main([*arguments, "--profile-trace", "net.json"]) == 0
+    assert xir_aot.main([*arguments, "--profile-trace", "traces/net.json"]) == 0
     out = capsys.readouterr().out
     assert "forward: 10 executions, on average " in out
     assert " Fully Connected (NC, F32)" in out
-    assert read_profile("net.json").executions == 10
-    assert xir_aot.main([*arguments, "--profile", "net.json"]) == 0
-    assert " executions in net.json" in capsys.readouterr().out
+    assert read_profile("traces/net.json").executions == 10
+    assert xir_aot.main([*arguments, "--profile", "traces/net.json"]) == 0
+    assert " executions in traces/net.json" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

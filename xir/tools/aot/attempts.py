@@ -16,6 +16,7 @@ from xir.ir.walking import ops_in
 from xir.lock.predicted import knowing_most, predicted_microseconds
 from xir.progress import step
 from xir.tools.command_line import UsageError
+from xir.transforms.pipelines import PIPELINES
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram, XnnpackPartitioner
@@ -37,7 +38,7 @@ WAYS = (
     Approach("remake", "the whole program"),
     Approach("optimize,schedule,finish", "its delegates alone"),
     Approach(
-        "raise-from-pte,simplify,prepare,select,rearrange,schedule,finish,emit",
+        f"raise-from-pte,{PIPELINES['delegate'].text.replace('optimize', 'rearrange')},emit",
         "the whole program with its conversions",
     ),
     Approach("rearrange,schedule,finish", "its delegates alone with their conversions"),

@@ -47,6 +47,8 @@ def run_file(path: Path, program: ExportedProgram, options: argparse.Namespace, 
 
     data = weights_path(path) if options.weights_apart else None
     trace: Path | None = options.profile_trace
+    if trace is not None:
+        trace.parent.mkdir(parents=True, exist_ok=True)
     try:
         inputs = inputs_of(program)
         if device is not None:
