@@ -35,7 +35,8 @@ from xir.ir.passes import PassManager
 from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack.schedule.widen_depthwise import Times, WidenDepthwise, predicted
+from xir.transforms.xnnpack.schedule._widening import Times
+from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwise, predicted
 
 MODELS = ("mv2", "mv3", "mv3_large", "efficientnet_b0")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 
 from xir.cost.native import Family, Machine, distance, this_family, this_machine
 from xir.cost.profile import CostProfile, load_profile, shipped
@@ -46,9 +47,22 @@ class Processors:
         """How much the weights may grow by unless it is said, as a share of them; None for no limit."""
         return GENERIC_GROWTH if self.is_generic else None
 
+    def budget(self, weights: int, max_growth: float | None) -> int | None:
+        """The bytes that a program's weights may grow by, if they take so many; None for no limit.
+
+        `max_growth` is the share that is asked for; None stands for that of these processors."""
+        growth = self.growth if max_growth is None else max_growth
+        return None if growth is None or growth == inf else int(growth * weights)
+
     def of_program(self, weights: int) -> tuple[CostProfile, ...]:
         """The profiles for a program with so many bytes of weights."""
         return tuple(profile.of_program(weights) for profile in self.profiles)
+
+
+def check_growth(max_growth: float | None) -> None:
+    """ValueError for what is no share of bytes to grow by."""
+    if max_growth is not None and not max_growth >= 0:
+        raise ValueError(f"max-growth is a share from 0 on, not {max_growth}")
 
 
 def known_names() -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from xir.cost.processors import GENERIC_GAIN
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
+
+Choice = TypeVar("Choice")
+"""What is chosen for a node: a form of a convolution, or whether it is rewritten."""
 
 LEAST_GAIN = 0.1
 """The share of the time that a form must save by one profile, of the direct one's and, by GEMM, of the best other's:
@@ -60,15 +63,15 @@ def worthwhile(times: Mapping[Form, Predicted], is_generic: bool) -> dict[Form, 
     return {form: times[form] for form in (DIRECT, *stacking, *by_gemm)}
 
 
-def fastest(options: Mapping[Form, Predicted]) -> Form:
+def fastest(options: Mapping[Choice, Predicted]) -> Choice:
     """The one that takes the least time."""
     return min(options, key=lambda form: options[form].mean)
 
 
-def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) -> list[Form]:
-    """The form of each convolution, of its options, so that they take the least time within a budget of bytes.
+def allotted(options: Sequence[Mapping[Choice, Predicted]], budget: int | None) -> list[Choice]:
+    """What is chosen for each node, of its options, so that they take the least time within a budget of bytes.
 
-    Step by step that form is taken which saves the most time for each byte that it adds, of those that still fit: the
+    Step by step that one is taken which saves the most time for each byte that it adds, of those that still fit: the
     greedy solution of a knapsack of classes, which is at most one step from the best one.
     """
     if budget is None:
@@ -83,8 +86,8 @@ def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) ->
 
 
 def _best_step(
-    options: Sequence[Mapping[Form, Predicted]], chosen: Sequence[Form], left: int
-) -> tuple[int, Form] | None:
+    options: Sequence[Mapping[Choice, Predicted]], chosen: Sequence[Choice], left: int
+) -> tuple[int, Choice] | None:
     best, found = 0.0, None
     for index, (forms, current) in enumerate(zip(options, chosen, strict=True)):
         now = forms[current]
