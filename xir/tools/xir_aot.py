@@ -38,6 +38,8 @@ from xir.tools.missing_packages import missing_package
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, Partitioner
