@@ -82,13 +82,14 @@ class OperandMeans:
 
     def _bias(self, node: Node) -> Node | None:
         """The attribute that a layer's bias is, if no other node reads it."""
-        bias = self._operators.bias(node)
-        if bias is not None and bias.op == "call_module":
-            bias = bias.all_input_nodes[0]
-        if bias is None or bias.op != "get_attr":
+        operand = self._operators.bias(node)
+        if operand is None:
+            return None
+        bias = operand.all_input_nodes[0] if operand.op == "call_module" else operand
+        if bias.op != "get_attr":
             return None
         readers = [each for each in self.observed.graph.nodes if each.op == "get_attr" and each.target == bias.target]
-        return bias if len(readers) == 1 and len(bias.users) == 1 else None
+        return bias if len(readers) == len(bias.users) == len(operand.users) == 1 else None
 
     def _offset(self, node: Node, seen: _Seen, bias: Tensor) -> Tensor:
         """For each channel, the mean of the exact results less that of the ones with rounded weights."""

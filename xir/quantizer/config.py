@@ -35,7 +35,8 @@ class QuantConfig:
     """In static mode, scale the channels of values, in the weights on both sides, to need similar ranges."""
     smoothing: bool = True
     """In the modes `static` and (with calibration inputs) `dynamic`, scale down the largest channels of norms' results
-    where 8-bit products read them, and the products' weights up."""
+    where 8-bit products read them, and the products' weights up. In `static`, give the results of linear layers that
+    only floating point reads about the same range in each channel."""
     effort: Effort = "fast"
     """How to round 8-bit weights, for the whole model. `fast` rounds to the nearest; `best` rounds one weight after the
     other, so that the errors of an output channel compensate for each other on the calibration inputs."""

@@ -64,7 +64,9 @@ class CorrectedBiases:
             step = torch.as_tensor(steps.step)
             wanted = (torch.as_tensor(value.step) * torch.as_tensor(weight.step)).flatten()
             ratio = step.flatten() / wanted
-            if float((ratio - 1).abs().max()) > 1e-4:
+            # A bias of several layers has the scale of the first one's products; lowering rounds it for the others.
+            is_shared = readers[roles_of(layer)["bias"].target] > 1
+            if not is_shared and float((ratio - 1).abs().max()) > 1e-4:
                 worst = float(ratio[(ratio - 1).abs().argmax()])
                 what = f"its bias has {worst:.4g} times the scale of the products that it is added to"
                 yield Finding(layer, what)
@@ -76,8 +78,7 @@ class CorrectedBiases:
             slack = ROUNDED + 1e-4 * float(bias.abs().max() + drift.abs().max()) / step
             is_kept = bool((kept <= slack).all())
             is_corrected = bool((corrected <= slack).all())
-            is_own = readers[roles_of(layer)["bias"].target] == 1 and layer.name in self._corrected
-            if is_corrected or (is_kept and not is_own):
+            if is_corrected or (is_kept and (is_shared or layer.name not in self._corrected)):
                 continue
             place = int((corrected - slack).argmax())
             what = f"its bias is {float(corrected[place]):.3g} steps from the one that takes back what rounding its "

@@ -36,6 +36,7 @@ from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
 from .rounding import round_layers
+from .scaled_results import scale_results
 from .search import Goal
 from .smoothing import smooth
 from .verification import Verifier, verify_program
@@ -240,6 +241,7 @@ def prepared(
     if quantizer.smoothing and (is_given or quantizer.is_static):
         with unchanged_buffers(program):
             smooth(observed, first)
+            scale_results(observed, first)
     names, means = tuple(quantizer.correctable), OperandMeans(observed, quantizer.correctable)
     roundable = (*names, *quantizer.dynamic) if is_given else names
     calibrated = Calibrated(means, plain, without_observers(observed), first, names, roundable, quantizer.effort)

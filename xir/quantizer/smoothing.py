@@ -82,7 +82,7 @@ def smooth(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
     sites = _sites(observed)
     if not sites:
         return 0
-    seen = _Rows(observed, sites, len(samples))
+    seen = SeenRows(observed, [site.norm for site in sites], len(samples))
     with torch.no_grad():
         for sample in counted("Smoothing", samples):
             seen.run(*sample)
@@ -151,12 +151,12 @@ def _scale_of(observed: GraphModule, norm: Node) -> Node | None:
     return None
 
 
-class _Rows(Interpreter):
-    """Runs a prepared graph without its observers, and keeps vectors of the norms' results."""
+class SeenRows(Interpreter):
+    """Runs a prepared graph without its observers, and keeps vectors of some nodes' results."""
 
-    def __init__(self, observed: GraphModule, sites: Sequence[_Site], samples: int):
+    def __init__(self, observed: GraphModule, nodes: Sequence[Node], samples: int):
         super().__init__(observed)
-        self._rows: dict[Node, list[Tensor]] = {site.norm: [] for site in sites}
+        self._rows: dict[Node, list[Tensor]] = {node: [] for node in nodes}
         self._largest: dict[Node, Tensor] = {}
         self._each = max(LARGEST_ROWS // max(samples, 1), 1)
 
@@ -172,11 +172,11 @@ class _Rows(Interpreter):
             self._rows[n].append(rows[:: max(-(-len(rows) // self._each), 1)].clone())
         return value
 
-    def of(self, norm: Node) -> tuple[Tensor, Tensor]:
+    def of(self, node: Node) -> tuple[Tensor, Tensor]:
         """Vectors [n, channels], and the largest magnitude of each channel of all that were seen."""
-        if norm not in self._largest:
+        if node not in self._largest:
             return torch.zeros(0, 0), torch.zeros(0)
-        return torch.cat(self._rows[norm]), self._largest[norm]
+        return torch.cat(self._rows[node]), self._largest[node]
 
 
 def _apply(observed: GraphModule, site: _Site, seen: tuple[Tensor, Tensor]) -> bool:
@@ -200,12 +200,12 @@ def _apply(observed: GraphModule, site: _Site, seen: tuple[Tensor, Tensor]) -> b
         return False
     folded = _foldable(observed, site)
     for each, weight in zip(site.products, weights, strict=True):
-        _replace(observed, each.weight, weight * tried[best])
+        set_parameter(observed, each.weight, weight * tried[best])
     if folded:
         for name in folded:
-            _replace(observed, name, attribute(observed, name).detach() / tried[best])
+            set_parameter(observed, name, attribute(observed, name).detach() / tried[best])
     else:
-        _multiply(observed, site, 1 / tried[best])
+        multiply(observed, site.norm, 1 / tried[best], site.observers)
     return True
 
 
@@ -222,7 +222,7 @@ def _factors(activation: Tensor, weight: Tensor, strength: float) -> Tensor:
 def _error(rows: Tensor, factors: Tensor, product: _Product, weight: Tensor, exact: Tensor) -> float:
     """The squared error of a product in 8 bits, by the power of its results."""
     scaled = rows / factors
-    values = by_token(scaled) if product.by_token else _by_tensor(scaled)
+    values = by_token(scaled) if product.by_token else by_tensor(scaled)
     wide = weight * factors
     span = product.grid.quant_max
     scale = wide.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny * span) / span
@@ -231,7 +231,7 @@ def _error(rows: Tensor, factors: Tensor, product: _Product, weight: Tensor, exa
     return float((functional.linear(values, rounded) - exact).square().mean()) / power if power > 0 else 0.0
 
 
-def _by_tensor(value: Tensor) -> Tensor:
+def by_tensor(value: Tensor) -> Tensor:
     """The value in 8 bits with one scale, of the ranges that observers try the one of the least squared error."""
     low, high = (float(each) for each in torch.aminmax(value))
     low, high = min(low, 0.0), max(high, 0.0)
@@ -262,22 +262,25 @@ def _foldable(observed: GraphModule, site: _Site) -> list[str]:
     return [str(each.target) for each in found]
 
 
-def _multiply(observed: GraphModule, site: _Site, factors: Tensor) -> None:
-    """Put a multiplication between the norm and the observers of these products."""
-    name = f"{site.norm.name}_factors"
+def multiply(observed: GraphModule, value: Node, factors: Tensor, readers: Sequence[Node]) -> None:
+    """Let some of a value's readers read its product with factors for each channel."""
+    name = f"{value.name}_factors"
     observed.register_parameter(name, nn.Parameter(factors, requires_grad=False))
-    graph, norm = observed.graph, site.norm
-    with graph.inserting_after(norm):
+    graph = observed.graph
+    with graph.inserting_after(value):
         attribute_node = graph.get_attr(name)
     with graph.inserting_after(attribute_node):
-        product = graph.call_function(_aten.mul.Tensor, (norm, attribute_node))
+        product = graph.call_function(_aten.mul.Tensor, (value, attribute_node))
     attribute_node.meta["val"] = factors
-    product.meta.update({key: norm.meta[key] for key in ("val", "stack_trace", "nn_module_stack") if key in norm.meta})
-    for each in site.observers:
-        each.replace_input_with(norm, product)
+    product.meta.update(
+        {key: value.meta[key] for key in ("val", "stack_trace", "nn_module_stack") if key in value.meta}
+    )
+    for each in readers:
+        each.replace_input_with(value, product)
     observed.recompile()
 
 
-def _replace(observed: GraphModule, name: str, value: Tensor) -> None:
+def set_parameter(observed: GraphModule, name: str, value: Tensor) -> None:
+    """Give a parameter of the graph another value."""
     path, _, last = name.rpartition(".")
     setattr(observed.get_submodule(path), last, nn.Parameter(value, requires_grad=False))
