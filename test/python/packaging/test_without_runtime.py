@@ -41,9 +41,7 @@ def without_runtime(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, lis
     return folder, [tuple(each) for each in json.loads(done.stdout.splitlines()[-1])]
 
 
-def test_models_compile_to_the_same_file(
-    without_runtime: tuple[Path, list[tuple[int, str]]], tmp_path: Path
-) -> None:
+def test_models_compile_to_the_same_file(without_runtime: tuple[Path, list[tuple[int, str]]], tmp_path: Path) -> None:
     folder, ended = without_runtime
     assert [code for code, _ in ended[:2]] == [0, 0], ended
     for form, command in zip(FORMS, commands(tmp_path), strict=True):
