@@ -2,10 +2,6 @@
 # unnamed namespaces of a folder have to differ then.
 function(xir_unity target)
   set(at_a_time 8)
-  if(XIR_SANITIZE)
-    # Without optimisation more of the time goes to headers.
-    set(at_a_time 16)
-  endif()
   if(ARGC GREATER 1)
     set(at_a_time ${ARGV1})
   endif()

@@ -75,8 +75,11 @@ class HistogramRange(Range, HistogramObserver):
     """The range that makes the squared error of the values seen least."""
 
     def _non_linear_param_search(self) -> tuple[Tensor, Tensor]:
-        """The bounds that torchao's search finds, to the bit. It compares elements of tensors up to 200,000 times, which
-        takes most of the time of quantising; these are numbers, rounded as the tensors' elements are."""
+        """The bounds that torchao's search finds, to the bit.
+
+        It compares elements of tensors up to 200,000 times, which takes most of the time of quantising. These are
+        numbers, rounded as the elements are.
+        """
         rounded = _ROUNDED.get(self.histogram.dtype)
         if rounded is None:
             return super()._non_linear_param_search()

@@ -20,8 +20,8 @@ OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
 """Layers that look back by 8 tokens have rings of 23 slots, which all texts here go round."""
 
 LIKE_OTHERS = {"Gemma3Text", "Mistral", "Qwen2", "Qwen3"}
-"""For `make test-zoo`: `test_caches.py` runs the first, which has the norms of queries and keys of Qwen3, the second has but
-the window of the first, and `test_halves.py` runs Qwen2."""
+"""For `make test-zoo`: `test_caches.py` runs the first, the second has but its window, `test_halves.py` runs Qwen2 and
+`test_quantized_weights.py` Qwen3."""
 
 
 def families(*quick: str) -> list[Any]:
