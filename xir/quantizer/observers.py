@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -32,7 +31,7 @@ LARGEST_RANGE = torch.finfo(torch.float32).max / 2
 _STEP = 1e-5
 """The share of the values that a step of the search for a range cuts off."""
 
-_ROUNDED: dict[torch.dtype, Callable[[float], float]] = {torch.float32: np.float32, torch.float64: float}
+_ROUNDED: dict[torch.dtype, type[np.floating[Any]]] = {torch.float32: np.float32, torch.float64: np.float64}
 """How a number is rounded to be compared with elements of a type."""
 
 _quantized = torch.ops.quantized_decomposed

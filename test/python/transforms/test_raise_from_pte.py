@@ -117,10 +117,10 @@ def test_bytes_under_another_name_keep_their_order() -> None:
     memory.write(written, value)
     result = memory.read(seen, seen)
     held = torch.arange(24.0)
-    numbers = {value: strided(held, *first)}
+    numbers: dict[SSAValue, torch.Tensor] = {value: strided(held, *first)}
     for op in added:
         operand = numbers[op.operands[0]]
         numbers[op.results[0]] = (
-            operand.permute(op.dims) if isinstance(op, edge.PermuteOp) else operand.reshape(seen.memory_shape)
+            operand.permute(tuple(op.dims)) if isinstance(op, edge.PermuteOp) else operand.reshape(seen.memory_shape)
         )
     assert torch.equal(numbers[result], strided(held, *second))
