@@ -43,6 +43,8 @@ BLOCKS = 4
 a second for each layer. The whole models are for `make test-zoo`."""
 
 BEGINNING = "beginning of mv3"
+REACHED = 25.8
+"""dB; no other was measured on it."""
 
 ROUNDINGS = 1e-5
 """Elements of a program, for each one that may differ by a step: sums that lie between two integers but for the last
@@ -142,7 +144,7 @@ def test_the_program_is_as_near_to_its_graph_as_the_graph_determines(quantized: 
 
 def test_the_program_is_as_near_to_the_model_as_the_best(quantized: Quantized) -> None:
     wanted = quantized.on_all(quantized.model)
-    assert sqnr(quantized.on_all(xir_runs(quantized.file)), wanted) >= PEERS.get(quantized.name, 25) - 0.5
+    assert sqnr(quantized.on_all(xir_runs(quantized.file)), wanted) >= PEERS.get(quantized.name, REACHED) - 0.5
 
 
 def test_stock_computes_the_same(quantized: Quantized) -> None:
