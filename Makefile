@@ -274,7 +274,7 @@ test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm proce
 	cmake --log-level=WARNING -S . -B build/arm -G Ninja --toolchain backend_cpp/cmake/aarch64-linux-gnu.cmake -DXIR_BUILD_TESTS=ON
 	cmake --build build/arm
 	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
-	$(ARM_PY) test/python/models/test_zoo_static_int8.py -k 'near and mv3'
+	$(ARM_PY) test/python/models/test_zoo_static_int8.py -m exhaustive -k 'near and mv3 and not large'
 	$(ARM_PY) test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
 	$(ARM_PY) $(ARM_NUMBERS) $(if $(ALL),,-k 'halves or integer') $(ARGS)
 

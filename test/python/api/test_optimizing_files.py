@@ -66,7 +66,7 @@ class Gated(nn.Module):
 
 def test_stock_runs_its_own_file_made_faster(folder: Path, aot: Tool) -> None:
     path = stock_file(folder / "block.pte")
-    said = aot("block.pte -o out/better.pte --cpu zen4 --max-growth 9").splitlines()
+    said = aot("block.pte -o out/better.pte --cpu zen4 --max-growth 9 --no-stock").splitlines()
     assert "2 convolutions in faster forms" in said[0]
     assert "1 delegate, 0 kernels outside" in said[1]
     got, want = (load_stock(each).forward([X])[0].clone() for each in (folder / "out/better.pte", path))
@@ -85,12 +85,12 @@ def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:
 def test_conversions_stay_where_integers_would_round_anew(folder: Path, aot: Tool) -> None:
     x = torch.randn(1, 8, 32, 32)
     path = stock_file(folder / "gated.pte", Gated, x, quantized=True)
-    said = aot("gated.pte -o better.pte").splitlines()
+    said = aot("gated.pte -o better.pte --no-stock").splitlines()
     assert "the whole program with its conversions is optimised (the whole program: outputs of" in said[0]
     assert any("the same outputs" in line for line in said)
     want = load_stock(path).forward([x])[0].clone()
     assert torch.equal(load_stock(folder / "better.pte").forward([x])[0], want)
-    aot("gated.pte -o rounded.pte --max-difference 0.02")
+    aot("gated.pte -o rounded.pte --max-difference 0.02 --no-stock")
     rounded = load_stock(folder / "rounded.pte").forward([x])[0]
     assert 0 < (rounded - want).abs().max() <= 0.02 * want.abs().max()
 
@@ -124,7 +124,7 @@ def test_methods_and_buffers_are_compared_call_after_call(folder: Path, aot: Too
         for _ in range(3):
             want = before.execute([X])[0]
             assert (after.execute([X])[0] - want).abs().max() <= 1e-4 * want.abs().max()
-    assert "2 delegates, 1 kernel outside" in aot("two.pte -o better.pte --cpu zen4")
+    assert "2 delegates, 1 kernel outside" in aot("two.pte -o better.pte --cpu zen4 --no-stock")
 
 
 def test_a_file_that_differs_is_not_written(folder: Path, aot: Tool) -> None:
@@ -132,7 +132,7 @@ def test_a_file_that_differs_is_not_written(folder: Path, aot: Tool) -> None:
     edge = xir.to_edge(torch.export.export(noisy, (torch.rand(4, 4),)))
     edge.to_backend(xir.XnnpackPartitioner()).to_executorch().save(folder / "noisy.pte")
     (folder / "better.pte").write_bytes(b"before")
-    error = aot.refuse("noisy.pte -o better.pte")
+    error = aot.refuse("noisy.pte -o better.pte --no-stock")
     assert error.startswith("xir-aot: error: noisy.pte: outputs of 'forward' in call ")
     assert (folder / "better.pte").read_bytes() == b"before"
     assert sorted(os.listdir(folder)) == ["better.pte", "noisy.pte"]

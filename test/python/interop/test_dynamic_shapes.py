@@ -201,6 +201,10 @@ CASES = {
 }
 
 
+MORE = {"resnet18", "encoder_batch", "encoder_length"}
+"""For `make test-zoo`: `conv_net` and `encoder` have these layers, the last one with both sizes open."""
+
+
 def compiled(case: Case) -> tuple[nn.Module, EdgeProgram]:
     torch.manual_seed(5)
     model = case.build().eval()
@@ -209,7 +213,7 @@ def compiled(case: Case) -> tuple[nn.Module, EdgeProgram]:
 
 
 @pytest.mark.filterwarnings("ignore:The tensor attributes self.lstm:UserWarning")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.exhaustive) if n in MORE else n for n in CASES])
 def test_every_size_up_to_the_bound(name: str) -> None:
     case = CASES[name]
     model, program = compiled(case)

@@ -10,9 +10,9 @@ MOST_KERNELS = 6
 """Outside of delegates: what turns tokens and masks into numbers, positions of tokens, and look-ups."""
 
 
-QUICK = {"RoBERTa", "CLIP text", "ModernBERT"}
-"""Positions that depend on tokens, attention to what came before, and to a window of rotated positions. The others are
-for `make transformers`, and for `make test-zoo`."""
+QUICK = {"RoBERTa", "ModernBERT"}
+"""Positions that depend on tokens, and attention to a window of rotated positions. The others are for
+`make transformers`, and for `make test-zoo`."""
 
 
 @pytest.mark.parametrize("is_open", [pytest.param(False, marks=pytest.mark.exhaustive), True], ids=["fixed", "open"])

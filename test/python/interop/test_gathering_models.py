@@ -123,7 +123,7 @@ def video_transformer(version: int) -> nn.Module:
     )
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
 def test_video_transformers_are_one_delegate(version: int) -> None:
     """Three-dimensional convolutions and poolings, and relative positions, whose indices are constants."""
     torch.manual_seed(0)

@@ -67,7 +67,7 @@ def with_quantized_embedding(model: nn.Module, embedding: str) -> nn.Module:
     return transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
 
 
-def write(model: nn.Module, file: Path) -> Path:
+def write(model: nn.Module, file: Path, *, fuses: bool) -> Path:
     """The model, lowered by stock ExecuTorch."""
     import_module("executorch.kernels.quantized")
     length = torch.export.Dim("length", max=WINDOW - 1)
@@ -76,7 +76,7 @@ def write(model: nn.Module, file: Path) -> Path:
         shapes = ({1: length}, {"input_pos": {0: 1}})
         exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
         lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        config = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)
+        config = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=fuses)
         file.write_bytes(lowered.to_executorch(config).buffer)
     return file
 
@@ -84,20 +84,22 @@ def write(model: nn.Module, file: Path) -> Path:
 @pytest.mark.parametrize(
     ("embedding", "kernels"),
     [
-        # A table of 4 bits takes its kernel beside those of the others, and stock tens of seconds to lower a model.
-        pytest.param(None, set[str](), id="fp32", marks=pytest.mark.exhaustive),
+        # With quantised tables stock takes tens of seconds to lower a model; test_quantized_embedding.py has these.
+        pytest.param(None, set[str](), id="fp32"),
         pytest.param(
             "8,none",
             {"quantized_decomposed::embedding_byte.dtype_out"},
             id="embedding8",
             marks=pytest.mark.exhaustive,
         ),
-        pytest.param("4,32", {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4"),
+        pytest.param(
+            "4,32", {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4", marks=pytest.mark.exhaustive
+        ),
     ],
 )
 def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp_path: Path) -> None:
     made = model() if embedding is None else with_quantized_embedding(model(), embedding)
-    path = write(made, tmp_path / "llama.pte")
+    path = write(made, tmp_path / "llama.pte", fuses=embedding is not None)
     stock = load_stock(path)
     method = Runtime.get().load_program(path, threads=2).load_method()
     wanted = {"llama::custom_sdpa.out", "llama::update_cache.out"} | kernels

@@ -12,15 +12,29 @@ from reference.runtimes import load_stock
 
 import xir
 from xir.models import load_model
+from xir.models.vision import torchvision_models
 from xir.runtime import Runtime
 
 TOLERANCE = 1e-4
 """Of the output's largest magnitude."""
 
 
-@pytest.fixture(scope="module")
-def network() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
-    return load_model("mv2")
+SHALLOW = [[1, 16, 1, 1], [6, 24, 2, 2], [6, 32, 1, 2]]
+"""Each kind of block that MobileNetV2 has: without expansion, with a stride, and with a sum."""
+
+
+@pytest.fixture(scope="module", params=["shallow", pytest.param("mv2", marks=pytest.mark.exhaustive)])
+def network(request: pytest.FixtureRequest) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    if request.param == "mv2":
+        return load_model("mv2")
+    torch.manual_seed(0)
+    model = torchvision_models().MobileNetV2(num_classes=10, inverted_residual_setting=SHALLOW)
+    for norm in model.modules():
+        if isinstance(norm, torch.nn.BatchNorm2d):
+            # Small variances beside epsilon, and activations that ReLU6 cuts off.
+            norm.get_buffer("running_mean").normal_()
+            norm.get_buffer("running_var").uniform_(1e-3, 1)
+    return model.eval(), (torch.randn(1, 3, 96, 96),)
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def call(first: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.filterwarnings("ignore:While compiling, we found certain side effects", "ignore:`isinstance")
-@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("dynamic", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_decoders_with_a_static_cache(dynamic: bool) -> None:
     """`TorchExportableModuleForDecoderOnlyLM`, for texts of any length or a token at a time."""
     model = decoder()

@@ -19,8 +19,9 @@ TOKENS = WINDOW - len(PROMPT)
 OPTIONS = ExportOptions(max_seq_len=WINDOW, prefill_len=16)
 """Layers that look back by 8 tokens have rings of 23 slots, which all texts here go round."""
 
-LIKE_OTHERS = {"Gemma3Text", "Mistral"}
-"""For `make test-zoo`: `test_caches.py` runs the first, and the second has but the window of the first."""
+LIKE_OTHERS = {"Gemma3Text", "Mistral", "Qwen2", "Qwen3"}
+"""For `make test-zoo`: `test_caches.py` runs the first, the second has but its window, `test_halves.py` runs Qwen2 and
+`test_quantized_weights.py` Qwen3."""
 
 
 def families(*quick: str) -> list[Any]:

@@ -28,7 +28,14 @@ def test_loading_leaves_the_random_state_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mv2", "mv3", pytest.param("edsr", marks=pytest.mark.exhaustive), "w2l", "lstm", "emformer_predict"]
+    "name",
+    [
+        "mv2",
+        "mv3",
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in ("edsr", "w2l")),
+        "lstm",
+        "emformer_predict",
+    ],
 )
 def test_outputs_are_of_order_one(name: str) -> None:
     model, inputs = load_model(name)

@@ -33,9 +33,12 @@ OUTSIDE = {name: {"edge.embedding": 1} for name in ("emformer_predict", "llama2"
 CROPPED = {"dl3": 64, "edsr": 16, "efficientnet_b0": 64, "ic3": 96, "ic4": 96}
 """Models that take images of any size, and the smaller one that is enough to see that every node is right."""
 
-LIKE_OTHERS = {"dl3", "edsr", "efficientnet_b0", "ic3", "ic4", "mobilebert", "mv2", "mv3_large", "resnet50", "vit"}
+LIKE_OTHERS = {
+    *("dl3", "edsr", "efficientnet_b0", "emformer_transcribe", "ic3", "ic4", "mobilebert", "mv2", "mv3_large"),
+    *("resnet50", "vit", "w2l"),
+}
 """Of layers that smaller models, or tests of single layers, have as well: for `make test-zoo`.
-`interop/test_mobilenet.py` runs MobileNetV2."""
+`interop/test_mobilenet.py` runs the beginning of MobileNetV2."""
 
 
 @dataclass

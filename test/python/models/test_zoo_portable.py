@@ -28,8 +28,8 @@ CROPPED = {
 }
 """Models that take images of any size, and the smaller one that is enough to see that every kernel is right."""
 
-QUICK = {"add", "linear", "mv3", "lstm", "llama2", "emformer_join"}
-"""One of each kind; the others are for `make test-zoo`."""
+QUICK = {"add", "linear", "mv3", "llama2", "emformer_join"}
+"""One of each kind; the others are for `make test-zoo`. `test_dynamic_portable.py` runs an LSTM."""
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -38,8 +38,13 @@ IN_PIECES = {"vit"}
 """Stock leaves layer norms and softmaxes of these to portable kernels, of which each runtime has its own. Their last
 bits differ, which later roundings magnify: both runtimes are compared with PyTorch."""
 
-QUICK = {"mv3"}
-"""It has what MobileNetV2 has, and gates; the others are for `make test-zoo`."""
+BLOCKS = 4
+"""Of MobileNetV3 `make test` takes the first ones: a gate, strides, a sum, and both activations. Quantising takes half
+a second for each layer. The whole models are for `make test-zoo`."""
+
+BEGINNING = "beginning of mv3"
+REACHED = 25.8
+"""dB; no other was measured on it."""
 
 ROUNDINGS = 1e-5
 """Elements of a program, for each one that may differ by a step: sums that lie between two integers but for the last
@@ -72,12 +77,22 @@ class Quantized:
             return [run(*image).float() for image in self.images]
 
 
-@pytest.fixture(
-    scope="module", params=[n if n in QUICK else pytest.param(n, marks=pytest.mark.exhaustive) for n in PEERS]
-)
+def beginning() -> tuple[torch.nn.Module, Inputs]:
+    """Blocks of MobileNetV3, with a head of their own."""
+    model, (image,) = load_model("mv3")
+    features = model.get_submodule("features")
+    assert isinstance(features, torch.nn.Sequential)
+    torch.manual_seed(0)
+    head = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.LazyLinear(10))
+    small, image = torch.nn.Sequential(features[: BLOCKS + 1], head).eval(), image[..., :96, :96].contiguous()
+    small(image)  # which tells the head how many channels there are
+    return small, (image,)
+
+
+@pytest.fixture(scope="module", params=[BEGINNING, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in PEERS)])
 def quantized(request: pytest.FixtureRequest) -> Quantized:
     """The model quantised on eight images."""
-    model, sample = load_model(request.param)
+    model, sample = beginning() if request.param == BEGINNING else load_model(request.param)
     images = calibration_inputs(sample)
     gather_statistics(model, images)
     program = quantize_xir(model, sample, images, "static")
@@ -129,7 +144,7 @@ def test_the_program_is_as_near_to_its_graph_as_the_graph_determines(quantized: 
 
 def test_the_program_is_as_near_to_the_model_as_the_best(quantized: Quantized) -> None:
     wanted = quantized.on_all(quantized.model)
-    assert sqnr(quantized.on_all(xir_runs(quantized.file)), wanted) >= PEERS[quantized.name] - 0.5
+    assert sqnr(quantized.on_all(xir_runs(quantized.file)), wanted) >= PEERS.get(quantized.name, REACHED) - 0.5
 
 
 def test_stock_computes_the_same(quantized: Quantized) -> None:

@@ -16,7 +16,7 @@ from xir.quantizer.search import NothingToQuantizeError
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=examples(4), **DETERMINISTIC)
+@settings(max_examples=examples(3, 4), **DETERMINISTIC)
 @given(programs(sorted(FAMILIES.keys() - {"jumping"}), 4, 12))
 def test_quantized_graphs(program: Program) -> None:
     try:

@@ -28,7 +28,7 @@ def check(form: str, program: Program) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("form", FORMS)
 def test_few_graphs(form: str) -> None:
-    @settings(max_examples=examples(2, 3), **DETERMINISTIC)
+    @settings(max_examples=examples(1, 3), **DETERMINISTIC)
     @given(programs_in(form, 3, 8))
     def holds(program: Program) -> None:
         check(form, program)

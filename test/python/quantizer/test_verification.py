@@ -58,7 +58,8 @@ def test_four_bits_pass() -> None:
 
 def wrong(network: nn.Module) -> WrongQuantizationError:
     with pytest.raises(WrongQuantizationError) as error:
-        xir.quantize(network, BATCHES[0], BATCHES, verify=True)
+        # Ranges of histograms, which take most of the time, are found the same way.
+        xir.quantize(network, BATCHES[0], BATCHES, QuantConfig(observer="minmax"), verify=True)
     assert "test_verification.py" in str(error.value)
     return error.value
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties.examples import DETERMINISTIC, examples
 from reference.cost import assert_linear
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp as AnyOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from xir.dialects import pte
+from xir.dialects import edge, pte
 from xir.ir.tensor_types import tensor_type
 from xir.runtime.fallback import DIM_ORDER_COPIES
 from xir.transforms.pte.raise_from_pte import raise_plan
@@ -87,3 +88,39 @@ def test_copies_are_those_that_the_runtime_knows() -> None:
 
 def test_raising_takes_linear_time() -> None:
     assert_linear(chain, 200, 1600)
+
+
+def ordered(shape: Sequence[int], order: Sequence[int]) -> pte.TensorOp:
+    """A tensor of fp32 at the beginning of the first arena, with its dimensions in an order of memory."""
+    return pte.TensorOp.make(
+        tensor_type=tensor_type(f32, tuple(shape)),
+        allocation_info=pte.AllocationAttr(1, 0),
+        dim_order=DenseArrayBase.from_list(i64, list(order)),
+    )
+
+
+def strided(memory: torch.Tensor, shape: Sequence[int], order: Sequence[int]) -> torch.Tensor:
+    """What memory holds for a tensor of a shape whose dimensions lie in an order, the last one innermost."""
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim], step = step, step * shape[dim]
+    return memory.as_strided(tuple(shape), strides)
+
+
+def test_bytes_under_another_name_keep_their_order() -> None:
+    first, second = ((2, 3, 4), (1, 2, 0)), ((4, 2, 3), (2, 0, 1))
+    written, seen = ordered(*first), ordered(*second)
+    added: list[Operation] = []
+    plan = plan_of([written, seen], [], [])
+    memory = PlaceContents(plan, OpenSizes(plan, frozenset()), added.append)
+    value = AnyOp(result_types=[written.tensor_type]).results[0]
+    memory.write(written, value)
+    result = memory.read(seen, seen)
+    held = torch.arange(24.0)
+    numbers: dict[SSAValue, torch.Tensor] = {value: strided(held, *first)}
+    for op in added:
+        operand = numbers[op.operands[0]]
+        numbers[op.results[0]] = (
+            operand.permute(tuple(op.dims)) if isinstance(op, edge.PermuteOp) else operand.reshape(seen.memory_shape)
+        )
+    assert torch.equal(numbers[result], strided(held, *second))

@@ -186,7 +186,7 @@ class TypeAlone(SSAValue):
         return id(self)
 
 
-SPREAD = 7
+SPREAD = 23
 """Of so many combinations `make test` takes one. The number of datatypes is no multiple of it, so any two of them
 meet."""
 
