@@ -35,7 +35,7 @@ from xir.ir.passes import PassManager
 from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack.schedule.widen_depthwise import Times, WidenDepthwise, predicted
+from xir.transforms.xnnpack.schedule.widen_depthwise import LEAST_GAIN, Times, WidenDepthwise, predicted
 
 MODELS = ("mv2", "mv3", "mv3_large", "efficientnet_b0")
 
@@ -154,7 +154,8 @@ def measure(layer: Layer) -> Times:
     for _ in range(ROUNDS):
         for index, run in enumerate(runs):
             best[index] = min(best[index], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS) / COPIES)
-    return Times(*best)
+    integers, floats = best
+    return Times(integers, floats, LEAST_GAIN)
 
 
 def prediction(layer: Layer, profile: CostProfile) -> Times | None:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, f32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from xir.cost.processors import Processors, processors
+from xir.cost.processors import Processors, caveat, least_gain, processors
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
@@ -39,7 +39,7 @@ FEWEST_TAPS = 25
 """From this kernel size on, fp32 is faster on x86 where no figures tell."""
 
 LEAST_GAIN = 0.1
-"""The share of the time that fp32 must save by figures: predictions are not closer than that."""
+"""The share of the time that fp32 must save by figures that were measured: predictions are not closer than that."""
 
 REASON = "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers"
 
@@ -51,6 +51,13 @@ class Times:
     integers: float
     floats: float
     """With the conversions before and behind it."""
+    least: float
+    """The share of the time that fp32 must save."""
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether fp32 saves that."""
+        return self.floats <= (1 - self.least) * self.integers
 
     def __str__(self) -> str:
         return f"int8 {self.integers:.1f} µs, fp32 with conversions {self.floats:.1f} µs"
@@ -106,15 +113,15 @@ class WidenDepthwisePass(XirPass):
             for node in ops_in(op, xnnpack.DepthwiseConv2dOp):
                 times = widen.times(node)
                 if times and not widen.is_faster(node, times):
-                    slowest = least_gain(times)
+                    slowest = slowest_of(times)
                     text = f"{name_of(node)} computes on integers"
-                    reason = f"{slowest}, which has to be {100 * LEAST_GAIN:.0f} % less"
+                    reason = f"{slowest}, which has to be {100 * slowest.least:.0f} % less"
                     missed(node, "stays-integer", text, reason, figures=slowest.figures)
 
 
-def least_gain(times: Sequence[Times]) -> Times:
-    """Those of the processor that gains the least."""
-    return max(times, key=lambda each: each.floats / each.integers)
+def slowest_of(times: Sequence[Times]) -> Times:
+    """Those of the processor that gains the least of what it has to."""
+    return max(times, key=lambda each: each.floats / each.integers / (1 - each.least))
 
 
 def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
@@ -128,7 +135,8 @@ def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | 
     widened = (node_costs.converted(image), floats, node_costs.converted(result))
     if integers is None or not all(map(profile.knows, (integers, *widened))):
         return None
-    return Times(profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, widened)) / 1e3)
+    times = (profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, widened)) / 1e3)
+    return Times(*times, least_gain(profile, LEAST_GAIN))
 
 
 class WidenDepthwise(RewritePattern):
@@ -164,8 +172,9 @@ class WidenDepthwise(RewritePattern):
         behind = converted(node.output, op.output.type)
         for each in (before, node, behind):
             inherit(each, op)
-        told = least_gain(times) if times else None
-        reason, figures = (REASON, {}) if told is None else (str(told), told.figures)
+        told = slowest_of(times) if times else None
+        said = f"{told}{caveat(self.cpus.profiles)}"
+        reason, figures = (REASON, {}) if told is None else (said, told.figures)
         report_float([op], "widen-depthwise", "{} computes in floating point", reason, self.ctx, figures)
         rewriter.replace(op, [before, *known, node, behind])
 
@@ -173,8 +182,7 @@ class WidenDepthwise(RewritePattern):
         """Whether fp32 is, on each processor: by figures, and where a profile has none by the rule for x86."""
         by_rule = self.cpus.family == "x86" and op.kernel_height * op.kernel_width >= FEWEST_TAPS
         needs_rule = len(times) < max(len(self.cpus.profiles), 1)
-        gains = all(each.floats <= (1 - LEAST_GAIN) * each.integers for each in times)
-        return gains and (by_rule or not needs_rule)
+        return all(each.is_faster for each in times) and (by_rule or not needs_rule)
 
     def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:
         """A quantised constant in fp32; None if `value` is none."""
