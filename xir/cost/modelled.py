@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from xir.cost.native import Family, Isa
 from xir.cost.profile import MODELLED, CostProfile, KernelCost
@@ -298,10 +298,10 @@ def core_names() -> list[str]:
 def load_core(name: str) -> Core:
     """The figures of a core."""
     document: dict[str, Any] = tomllib.loads((CORES / f"{name}.toml").read_text(encoding="utf-8"))
-    tiles: dict[str, Any] = document.pop("tiles")
-    compiled = frozenset(cast("list[Product]", tiles.pop("compiled", [])))
-    made = {
-        cast(Product, each): Tile(*size) if isinstance(size, list) else Tile(1, size) for each, size in tiles.items()
+    tiles: dict[Any, list[int] | int] = document.pop("tiles")
+    compiled = frozenset(document.pop("compiled", ()))
+    made: dict[Product, Tile] = {
+        product: Tile(*size) if isinstance(size, list) else Tile(1, size) for product, size in tiles.items()
     }
     known = {field.name for field in fields(Core)} - {"tiles", "compiled"}
     if document.keys() != known:
