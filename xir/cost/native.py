@@ -30,13 +30,26 @@ GENERATIONS: dict[str, tuple[str, ...]] = {
     "AuthenticAMD": ("zen1", "zen2", "zen3", "zen4", "zen5"),
     "GenuineIntel": ("haswell", "broadwell", "skylake", "skylake-server", "icelake", "icelake-server", "alderlake",
                      "sapphirerapids", "emeraldrapids", "graniterapids"),
-    "Arm, small": ("cortex-a53", "cortex-a55", "cortex-a510", "cortex-a520"),
-    "Arm": ("cortex-a72", "cortex-a73", "cortex-a75", "cortex-a76", "neoverse-n1", "cortex-a77", "cortex-a78",
+    "Arm, small": ("cortex-a35", "cortex-a53", "cortex-a55", "cortex-a510", "cortex-a520"),
+    "Arm": ("cortex-a57", "cortex-a72", "cortex-a73", "cortex-a75", "cortex-a76",
+            "neoverse-n1", "cortex-a77", "cortex-a78",
             "cortex-a710", "neoverse-n2", "cortex-a715", "cortex-a720"),
     "Arm, large": ("cortex-x1", "neoverse-v1", "cortex-x2", "cortex-x3", "neoverse-v2", "cortex-x4"),
     "Apple": ("apple-m1", "apple-m2", "apple-m3", "apple-m4"),
 }  # fmt: skip
 """A vendor's line of processors -> its generations, from old to new. Of Arm's, which phones mix, slower ones first."""
+
+ARM = 0x41
+"""Its number as a maker, in `MIDR_EL1`."""
+
+ARM_CORES = {
+    0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57", 0xD08: "Cortex-A72",
+    0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76", 0xD0C: "Neoverse N1", 0xD0D: "Cortex-A77",
+    0xD40: "Neoverse V1", 0xD41: "Cortex-A78", 0xD44: "Cortex-X1", 0xD46: "Cortex-A510", 0xD47: "Cortex-A710",
+    0xD48: "Cortex-X2", 0xD49: "Neoverse N2", 0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD4F: "Neoverse V2",
+    0xD80: "Cortex-A520", 0xD81: "Cortex-A720", 0xD82: "Cortex-X4",
+}  # fmt: skip
+"""The parts of its cores, and what these are called."""
 
 MODELS: dict[tuple[str, int], tuple[tuple[range, str], ...]] = {
     ("AuthenticAMD", 0x17): (
@@ -69,16 +82,8 @@ MODELS: dict[tuple[str, int], tuple[tuple[range, str], ...]] = {
         }.items()
         for model in models
     ),
-    ("Arm", 0x41): tuple(
-        (range(part, part + 1), name)
-        for name, part in {
-            "cortex-a53": 0xD03, "cortex-a55": 0xD05, "cortex-a510": 0xD46, "cortex-a520": 0xD80,
-            "cortex-a72": 0xD08, "cortex-a73": 0xD09, "cortex-a75": 0xD0A, "cortex-a76": 0xD0B, "neoverse-n1": 0xD0C,
-            "cortex-a77": 0xD0D, "cortex-a78": 0xD41, "cortex-a710": 0xD47, "neoverse-n2": 0xD49,
-            "cortex-a715": 0xD4D, "cortex-a720": 0xD81,
-            "cortex-x1": 0xD44, "neoverse-v1": 0xD40, "cortex-x2": 0xD48, "cortex-x3": 0xD4E, "neoverse-v2": 0xD4F,
-            "cortex-x4": 0xD82,
-        }.items()
+    ("Arm", ARM): tuple(
+        (range(part, part + 1), name.lower().replace(" ", "-")) for part, name in ARM_CORES.items()
     ),
     ("Arm", 0x51): (
         # Qualcomm's names for the same cores, of which it changed little.
