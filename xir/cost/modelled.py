@@ -63,7 +63,7 @@ FUNCTIONS: Mapping[Kernel, Loop] = {
 """Terms of the polynomials and quotients, and what goes before and behind them."""
 
 
-class Tile(NamedTuple):
+class ProductTile(NamedTuple):
     """What a kernel of products computes at once."""
 
     rows: int
@@ -78,7 +78,7 @@ Product = Literal[
 
 
 @dataclass(frozen=True)
-class Core:
+class CoreFigures:
     """What is public of a processor's core."""
 
     processor: str
@@ -120,7 +120,7 @@ class Core:
     """Vector instructions for a vector of 32-bit sums and one tap of a depthwise convolution on 8-bit integers."""
     transposed: int
     """Elements along a side of the squares that transposes are made of."""
-    tiles: Mapping[Product, Tile]
+    tiles: Mapping[Product, ProductTile]
     compiled: frozenset[Product]
     """The kernels written in C, whose compiler keeps in memory what registers do not hold."""
 
@@ -170,7 +170,7 @@ class Core:
         return self.nanoseconds(cycles) / (sums * added)
 
 
-def profile_of(core: Core) -> CostProfile:
+def profile_of(core: CoreFigures) -> CostProfile:
     """The profile of a core, with all kernels."""
     return CostProfile(
         f"{core.processor} ({MODELLED})",
@@ -184,7 +184,7 @@ def profile_of(core: Core) -> CostProfile:
     )
 
 
-def _products(core: Core) -> dict[Kernel, KernelCost]:
+def _products(core: CoreFigures) -> dict[Kernel, KernelCost]:
     near, far, memory = core.levels(0.0)
     pixel, packed = core.instructions(PIXEL), core.instructions(PACKED) / 4
     row = core.tiles["gemv"]
@@ -224,7 +224,7 @@ def _products(core: Core) -> dict[Kernel, KernelCost]:
     return {**found, "dwconv": depthwise, "dwconv_strided": depthwise}
 
 
-def _others(core: Core) -> dict[Kernel, KernelCost]:
+def _others(core: CoreFigures) -> dict[Kernel, KernelCost]:
     """The kernels on fp32 numbers that multiply no matrices."""
     loops: dict[Kernel, Loop] = {"elementwise": Loop(1, 2), "copy": Loop(0), **FUNCTIONS}
     found: dict[Kernel, KernelCost] = {kernel: _by_loop(core, loop, LOOP) for kernel, loop in loops.items()}
@@ -246,7 +246,7 @@ def _others(core: Core) -> dict[Kernel, KernelCost]:
     }
 
 
-def _integers(core: Core) -> dict[Kernel, KernelCost]:
+def _integers(core: CoreFigures) -> dict[Kernel, KernelCost]:
     """The kernels on 8-bit integers."""
     near, far, memory = core.levels(0.0)
     call, pixel = core.instructions(CALL), core.instructions(PIXEL)
@@ -278,7 +278,7 @@ def _integers(core: Core) -> dict[Kernel, KernelCost]:
     }
 
 
-def _by_loop(core: Core, loop: Loop, instructions: float, moved: float | None = None) -> KernelCost:
+def _by_loop(core: CoreFigures, loop: Loop, instructions: float, moved: float | None = None) -> KernelCost:
     """A kernel that computes each number by itself, of so many instructions for each call of its loop; `moved` vectors
     of fp32 numbers are read and written for each vector of results, by default as many as are loaded and stored."""
     each = (loop.loads + loop.stores if moved is None else moved) * core.vector
@@ -295,16 +295,17 @@ def core_names() -> list[str]:
     return sorted(path.stem for path in CORES.glob("*.toml"))
 
 
-def load_core(name: str) -> Core:
+def load_core(name: str) -> CoreFigures:
     """The figures of a core."""
     document: dict[str, Any] = tomllib.loads((CORES / f"{name}.toml").read_text(encoding="utf-8"))
     tiles: dict[Any, list[int] | int] = document.pop("tiles")
     compiled = frozenset(document.pop("compiled", ()))
-    made: dict[Product, Tile] = {
-        product: Tile(*size) if isinstance(size, list) else Tile(1, size) for product, size in tiles.items()
+    made: dict[Product, ProductTile] = {
+        product: ProductTile(*size) if isinstance(size, list) else ProductTile(1, size)
+        for product, size in tiles.items()
     }
-    known = {field.name for field in fields(Core)} - {"tiles", "compiled"}
+    known = {field.name for field in fields(CoreFigures)} - {"tiles", "compiled"}
     if document.keys() != known:
         raise ValueError(f"{name}: its figures are {sorted(document)}, not {sorted(known)}")
     document |= {key: tuple(document[key]) for key in ("caches", "rates", "dot")}
-    return Core(**document, tiles=made, compiled=compiled)
+    return CoreFigures(**document, tiles=made, compiled=compiled)

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from xir.cost.modelled import REACHED, Core, Product, Tile, core_names, load_core, profile_of
+from xir.cost.modelled import REACHED, CoreFigures, Product, ProductTile, core_names, load_core, profile_of
 from xir.cost.processors import processors
 from xir.cost.profile import SHIPPED, CostProfile, load_profile
 from xir.cost.work import KERNELS
@@ -83,7 +83,7 @@ def test_what_it_chooses_for_measured_processors_is_nearly_the_best(name: str) -
 FIGURES = ("clock", "pipes", "loads", "stores", "scalar", "memory", "rates", "forward", "latency", "caches")
 
 
-def another(core: Core, figure: str, factor: float) -> Core:
+def another(core: CoreFigures, figure: str, factor: float) -> CoreFigures:
     """The same core with one figure that is off."""
     match getattr(core, figure):
         case (near, far):
@@ -123,11 +123,16 @@ def test_files_are_what_the_formula_makes() -> None:
 
 
 CORE = replace(
-    load_core("cortex-a76"), clock=1.0, pipes=2.0, latency=4, loads=2.0, tiles={"gemm": Tile(6, 8), "gemv": Tile(1, 8)}
+    load_core("cortex-a76"),
+    clock=1.0,
+    pipes=2.0,
+    latency=4,
+    loads=2.0,
+    tiles={"gemm": ProductTile(6, 8), "gemv": ProductTile(1, 8)},
 )
 
 
-def multiplied(core: Core, product: Product) -> float:
+def multiplied(core: CoreFigures, product: Product) -> float:
     """Cycles of a multiply-add of whole vectors, as if loops reached all that pipes allow."""
     return core.multiplied(product) * REACHED * core.clock * core.lanes
 
