@@ -33,6 +33,12 @@ CALL, LOOP, PIXEL = 300.0, 25.0, 20.0
 """Instructions of a call of an operator, of a kernel's call for a row or a run, and for a pixel of a convolution, whose
 rows are found by pointers."""
 
+ROW = 6.25
+"""Instructions for a row that is added to sums of its columns."""
+
+WINDOW_CHANNELS = 64
+"""Channels that find a window of pooling together, as a pixel: its work is counted by elements of windows alone."""
+
 PACKED = 2.5
 """Instructions for each number that a product packs first, one by one."""
 
@@ -225,21 +231,21 @@ def _products(core: CoreFigures) -> dict[Kernel, KernelCost]:
 
 
 def _others(core: CoreFigures) -> dict[Kernel, KernelCost]:
-    """The kernels on fp32 numbers that multiply no matrices."""
+    """The kernels on fp32 numbers that multiply no matrices. Pooling and resizing take as many bytes as copies do."""
     loops: dict[Kernel, Loop] = {"elementwise": Loop(1, 2), "copy": Loop(0), **FUNCTIONS}
     found: dict[Kernel, KernelCost] = {kernel: _by_loop(core, loop, LOOP) for kernel, loop in loops.items()}
     steps = core.transposed.bit_length() - 1
     square = core.nanoseconds(4 * steps / (core.pipes * core.vector))
     # The largest number, the sum of exponentials, and quotients: three times over a row.
     softmax = Loop(FUNCTIONS["exp"].computes + 4, loads=3, stores=2)
-    window = core.nanoseconds(core.cycles(Loop(1, 1, 0))) / core.lanes + core.instructions(PIXEL) / 64
+    window = core.nanoseconds(core.cycles(Loop(1, 1, 0))) / core.lanes + core.instructions(PIXEL) / WINDOW_CHANNELS
     # Four pixels and their weights, by kernels of four numbers on every processor.
     resized = core.nanoseconds(core.cycles(Loop(6, 4, 1))) / 4
     return {
         **found,
         "transpose": _with(found["copy"], work=square),
         "softmax": _with(_by_loop(core, softmax, 3 * LOOP, moved=2)),
-        "reduce": _by_loop(core, Loop(1, 1, 0), LOOP / 4),
+        "reduce": _by_loop(core, Loop(1, 1, 0), ROW),
         "max_pool": _with(found["copy"], work=window),
         "average_pool": _with(found["copy"], work=window),
         "resize": _with(found["copy"], work=resized),
@@ -264,6 +270,7 @@ def _integers(core: CoreFigures) -> dict[Kernel, KernelCost]:
     depthwise = _with(depthwise, columns=columns["qs8_dwconv"])
     # For four bytes that are loaded or stored there is a vector of 32-bit numbers.
     converted = _by_loop(core, Loop(5, 1.25, 1.25), LOOP, moved=1.25)
+    pooled = core.nanoseconds(core.cycles(Loop(1, 1, 0))) / core.vector + pixel / WINDOW_CHANNELS
     return {
         "qs8_convert": converted,
         "qs8_dwconv": depthwise,
@@ -273,8 +280,8 @@ def _integers(core: CoreFigures) -> dict[Kernel, KernelCost]:
         "qs8_igemm": _with(gemm, row=pixel),
         "qs8_elementwise": _by_loop(core, Loop(REQUANTIZED + 4, 0.5, 0.25), LOOP, moved=0.75),
         "qs8_table": KernelCost(0.0, *core.levels(core.instructions(LOOKED_UP) / 2), 0.0, 0.0, call, 0.0),
-        "qs8_reduce": _by_loop(core, Loop(4, 0.25, 0), LOOP / 4, moved=0.25),
-        "qs8_max_pool": _with(converted, work=core.nanoseconds(core.cycles(Loop(1, 1, 0))) / core.vector + pixel / 64),
+        "qs8_reduce": _by_loop(core, Loop(4, 0.25, 0), ROW, moved=0.25),
+        "qs8_max_pool": _with(converted, work=pooled),
     }
 
 
