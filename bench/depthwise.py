@@ -35,7 +35,8 @@ from xir.ir.passes import PassManager
 from xir.ir.rewriting import rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack.schedule.widen_depthwise import LEAST_GAIN, Times, WidenDepthwise, predicted
+from xir.transforms.xnnpack.schedule._widening import Times
+from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwise, predicted
 
 MODELS = ("mv2", "mv3", "mv3_large", "efficientnet_b0")
 
@@ -154,8 +155,7 @@ def measure(layer: Layer) -> Times:
     for _ in range(ROUNDS):
         for index, run in enumerate(runs):
             best[index] = min(best[index], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS) / COPIES)
-    integers, floats = best
-    return Times(integers, floats, LEAST_GAIN)
+    return Times(*best)
 
 
 def prediction(layer: Layer, profile: CostProfile) -> Times | None:

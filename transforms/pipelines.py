@@ -45,10 +45,15 @@ PIPELINES: dict[str, Pipeline] = {
         "Of `optimize` what computes on integers only what was computed on integers before, so that none rounds anew.",
     ),
     "schedule": Pipeline(
-        "widen-depthwise{cpu=generic},band-spatial,canonicalize,cse,pad-channels{cpu=generic},"
-        "winograd-conv2d{cpu=generic}",
+        "widen-products{cpu=generic},reform",
         "Chooses among forms of a node by processors' profiles and by the memory limit; composed convolutions last,"
         " since no pass looks into them.",
+    ),
+    "reform": Pipeline(
+        "widen-depthwise{cpu=generic},band-spatial,canonicalize,cse,pad-channels{cpu=generic},"
+        "winograd-conv2d{cpu=generic}",
+        "Of `schedule` what leaves products on integers, which round otherwise in fp32 where a sum is halfway between"
+        " two integers.",
     ),
     "finish": Pipeline(
         "drop-dead-resources,avoid-xnnpack-faults,check-xnnpack",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 
 from xir.cost.native import Family, Machine, distance, this_family, this_machine
 from xir.cost.profile import MODELLED, CostProfile, load_profile, shipped
@@ -50,12 +51,19 @@ class Processors:
         """How much the weights may grow by unless it is said, as a share of them; None for no limit."""
         return GENERIC_GROWTH if self.is_generic else None
 
+    def budget(self, weights: int, max_growth: float | None) -> int | None:
+        """The bytes that a program's weights may grow by, if they take so many; None for no limit.
+
+        `max_growth` is the share that is asked for; None stands for that of these processors."""
+        growth = self.growth if max_growth is None else max_growth
+        return None if growth is None or growth == inf else int(growth * weights)
+
     def of_program(self, weights: int) -> tuple[CostProfile, ...]:
         """The profiles for a program with so many bytes of weights."""
         return tuple(profile.of_program(weights) for profile in self.profiles)
 
 
-def least_gain(profile: CostProfile, measured: float) -> float:
+def least_saved(profile: CostProfile, measured: float) -> float:
     """The share of an op's time that a form must save by a profile: by one that was measured, as much as is given."""
     return max(measured, 1 - 1 / MODELLED_SPEED) if profile.modelled else measured
 
@@ -63,6 +71,12 @@ def least_gain(profile: CostProfile, measured: float) -> float:
 def caveat(profiles: Iterable[CostProfile]) -> str:
     """What remarks say behind times by profiles of which some were not measured."""
     return f", {MODELLED}" if any(profile.modelled for profile in profiles) else ""
+
+
+def check_growth(max_growth: float | None) -> None:
+    """ValueError for what is no share of bytes to grow by."""
+    if max_growth is not None and not max_growth >= 0:
+        raise ValueError(f"max-growth is a share from 0 on, not {max_growth}")
 
 
 def known_names() -> list[str]:

@@ -55,7 +55,8 @@ def check_finite(node: Node, operand: Node, parameters: Parameters) -> None:
 
 
 def _is_dense_convolution(node: Node, weight: Node) -> bool:
-    """Whether XNNPACK has the convolution on dynamically quantised activations: none depthwise or in one dimension."""
+    """Whether a convolution is quantised at run time. XNNPACK has no depthwise or transposed ones; those over one
+    dimension lose too much (docs/rationale/quantization.md)."""
     arguments = arguments_of(node)
     transposed = "transpose" in str(node.target) or bool(arguments.get("transposed"))
     shape = weight.meta["val"].shape

@@ -38,6 +38,8 @@ from xir.tools.missing_packages import missing_package
 from xir.tools.remarks import RemarkOutput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch.export import ExportedProgram
 
     from xir.api import EdgeProgram, Partitioner
@@ -121,7 +123,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
         expected = None if profile is None else latency(executorch, options.profile, profile)
         variant = "xnnpack" if options.delegate else "portable"
         precision = precision_of(options, program)
-        path = options.output_dir / f"{name}_{variant}_{precision}.pte"
+        path = _output_path(options.output_dir, f"{name}_{variant}_{precision}.pte")
         kept = None
         if contract is not None:
             contract = contract if quality is None else contract.with_accuracy(quality.metric)
@@ -173,6 +175,11 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     raise UsageError(
         f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr): {next_step}"
     )
+
+
+def _output_path(given: Path, name: str) -> Path:
+    """Where the file goes: into a folder under its own name, or what is itself called a `.pte` file."""
+    return given if given.suffix == ".pte" and not given.is_dir() else given / name
 
 
 def _profile(options: argparse.Namespace) -> MethodProfile | None:

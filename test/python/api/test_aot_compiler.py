@@ -104,6 +104,14 @@ def test_model_of_the_zoo(folder: Path, aot: Tool) -> None:
     assert [p.name for p in (folder / "out/here").iterdir()] == ["linear_xnnpack_fp32.pte"]
 
 
+def test_a_file_by_name(folder: Path, aot: Tool) -> None:
+    out = aot("--model_name linear -o out/mine.pte")
+    assert out.splitlines()[-1].startswith("out/mine.pte: ")
+    assert (folder / "out/mine.pte").read_bytes()[4:8] == b"ET12"
+    (folder / "folder.pte").mkdir()
+    assert aot("--model_name linear -o folder.pte").startswith("folder.pte/linear_xnnpack_fp32.pte: ")
+
+
 @pytest.mark.parametrize(("dtype", "element"), [("fp16", "f16"), ("bf16", "bf16")])
 def test_element_type(folder: Path, aot: Tool, dtype: str, element: str) -> None:
     out = aot(f"--model_name linear --dtype {dtype} --delegate --print")

@@ -42,6 +42,7 @@ from proofs import test_skip_masked_keys as skipped
 from proofs import test_slices as slices
 from proofs import test_unmerge_dynamic_dims as merged
 from proofs import test_widen_depthwise as depthwise
+from proofs import test_widen_products as widened
 from proofs import test_winograd_conv2d as winograd
 from proofs.proof import EXACT, Reading, prove
 from xir.ir.diagnostics import DiagnosticError
@@ -237,11 +238,19 @@ FAULTS = {
         bands.chains,
     ),
     "weights in fp32 one step too large": Fault(
-        "transforms.xnnpack.schedule.widen_depthwise",
-        "numbers = dequantized(storage_array(constant.elements, self.ctx, constant), element)",
-        "numbers = dequantized(storage_array(constant.elements, self.ctx, constant) + 1, element)",
+        "transforms.xnnpack.schedule._widening",
+        "numbers = dequantized(storage_array(constant.elements, ctx, constant), element)",
+        "numbers = dequantized(storage_array(constant.elements, ctx, constant) + 1, element)",
         WidenDepthwisePass(cpu="x86"),
         depthwise.depthwise,
+        NUMBERS,
+    ),
+    "bounds lost in fp32": Fault(
+        "transforms.xnnpack.schedule._widening",
+        "properties=dict(op.properties),",
+        "properties={},",
+        widened.WIDENED,
+        widened.products,
         NUMBERS,
     ),
     "a bias at another product": Fault(

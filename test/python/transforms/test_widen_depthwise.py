@@ -18,7 +18,8 @@ from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.remarks import Remark, RemarkFilter
 from xir.runtime import Runtime
-from xir.transforms.xnnpack.schedule.widen_depthwise import LEAST_GAIN, WidenDepthwisePass
+from xir.transforms.xnnpack.schedule._widening import LEAST_GAIN
+from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
 
 
 @pytest.mark.parametrize("cpu", ["any", "x86"])

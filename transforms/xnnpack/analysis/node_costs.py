@@ -140,6 +140,10 @@ class Stored:
     """How many nodes read it."""
 
 
+StoredConstants = Mapping[Attribute, Stored]
+"""Constants by their values."""
+
+
 def stored_constants(module: Operation) -> dict[Attribute, Stored]:
     """The constants of a program's graphs, by their values."""
     found: dict[Attribute, Stored] = {}

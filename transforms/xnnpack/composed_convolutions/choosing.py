@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from xir.cost.processors import GENERIC_GAIN, least_gain
+from xir.cost.processors import GENERIC_GAIN, least_saved
 from xir.cost.profile import CostProfile
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
+
+Choice = TypeVar("Choice")
+"""What is chosen for a node: a form of a convolution, or whether it is rewritten."""
 
 LEAST_GAIN = 0.1
 """The share of the time that a form must save by one profile, of the direct one's and, by GEMM, of the best other's:
@@ -42,7 +45,7 @@ Predicted.NOTHING = Predicted((), 0)
 
 def least_gains(profiles: Sequence[CostProfile], is_generic: bool) -> tuple[float, ...]:
     """The share of the direct form's time that a form must save by each of the profiles."""
-    return tuple(least_gain(profile, GENERIC_GAIN if is_generic else LEAST_GAIN) for profile in profiles)
+    return tuple(least_saved(profile, GENERIC_GAIN if is_generic else LEAST_GAIN) for profile in profiles)
 
 
 def worthwhile(times: Mapping[Form, Predicted], least: Sequence[float]) -> dict[Form, Predicted]:
@@ -66,15 +69,15 @@ def worthwhile(times: Mapping[Form, Predicted], least: Sequence[float]) -> dict[
     return {form: times[form] for form in (DIRECT, *stacking, *by_gemm)}
 
 
-def fastest(options: Mapping[Form, Predicted]) -> Form:
+def fastest(options: Mapping[Choice, Predicted]) -> Choice:
     """The one that takes the least time."""
     return min(options, key=lambda form: options[form].mean)
 
 
-def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) -> list[Form]:
-    """The form of each convolution, of its options, so that they take the least time within a budget of bytes.
+def allotted(options: Sequence[Mapping[Choice, Predicted]], budget: int | None) -> list[Choice]:
+    """What is chosen for each node, of its options, so that they take the least time within a budget of bytes.
 
-    Step by step that form is taken which saves the most time for each byte that it adds, of those that still fit: the
+    Step by step that one is taken which saves the most time for each byte that it adds, of those that still fit: the
     greedy solution of a knapsack of classes, which is at most one step from the best one.
     """
     if budget is None:
@@ -89,8 +92,8 @@ def allotted(options: Sequence[Mapping[Form, Predicted]], budget: int | None) ->
 
 
 def _best_step(
-    options: Sequence[Mapping[Form, Predicted]], chosen: Sequence[Form], left: int
-) -> tuple[int, Form] | None:
+    options: Sequence[Mapping[Choice, Predicted]], chosen: Sequence[Choice], left: int
+) -> tuple[int, Choice] | None:
     best, found = 0.0, None
     for index, (forms, current) in enumerate(zip(options, chosen, strict=True)):
         now = forms[current]

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from xir.cost.processors import caveat, least_gain, processors
+from xir.cost.processors import caveat, least_saved, processors
 from xir.cost.profile import CostProfile
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
@@ -119,7 +119,7 @@ def _pad(node: WeightedOp, profiles: Sequence[CostProfile], ctx: XirContext) -> 
         return False
     old, new = channels.works()
     times = [
-        (*(sum(map(each.nanoseconds, works)) / 1e3 for works in (old, new)), least_gain(each, LEAST_GAIN))
+        (*(sum(map(each.nanoseconds, works)) / 1e3 for works in (old, new)), least_saved(each, LEAST_GAIN))
         for each in profiles
     ]
     before, after, least = max(times, key=lambda row: row[1] / row[0] / (1 - row[2]))

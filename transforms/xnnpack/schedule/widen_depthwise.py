@@ -12,60 +12,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from xir.cost.processors import Processors, caveat, least_gain, processors
+from xir.cost.processors import Processors, processors
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.base import element_type, ints, shape_of, tensor_type
+from xir.dialects.xnnpack.base import element_type, ints
 from xir.ir.analyses import ValueAnalysis
-from xir.ir.constants import make_dense, storage_array
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.provenance import inherit
-from xir.ir.remarks import Figure, RemarkKind, missed, wanted
+from xir.ir.remarks import RemarkKind, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.walking import ops_in
-from xir.transforms.analysis.static_tensor import dequantized
 from xir.transforms.xnnpack.analysis import node_costs
-from xir.transforms.xnnpack.analysis.stays_float import name_of, report_float
+from xir.transforms.xnnpack.analysis.stays_float import report_float
+from xir.transforms.xnnpack.schedule._widening import (
+    Times,
+    least_gain,
+    one_image,
+    tell_integers,
+    times_of,
+    widened,
+)
 
 FEWEST_TAPS = 25
 """From this kernel size on, fp32 is faster on x86 where no figures tell."""
 
-LEAST_GAIN = 0.1
-"""The share of the time that fp32 must save by figures that were measured: predictions are not closer than that."""
-
 REASON = "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers"
-
-
-@dataclass(frozen=True)
-class Times:
-    """What a node takes, in microseconds."""
-
-    integers: float
-    floats: float
-    """With the conversions before and behind it."""
-    least: float
-    """The share of the time that fp32 must save."""
-
-    @property
-    def is_faster(self) -> bool:
-        """Whether fp32 saves that."""
-        return self.floats <= (1 - self.least) * self.integers
-
-    def __str__(self) -> str:
-        return f"int8 {self.integers:.1f} µs, fp32 with conversions {self.floats:.1f} µs"
-
-    @property
-    def figures(self) -> dict[str, Figure]:
-        """For a remark."""
-        return {"IntegerMicroseconds": round(self.integers, 1), "Microseconds": round(self.floats, 1)}
 
 
 @dataclass(frozen=True)
@@ -113,30 +89,16 @@ class WidenDepthwisePass(XirPass):
             for node in ops_in(op, xnnpack.DepthwiseConv2dOp):
                 times = widen.times(node)
                 if times and not widen.is_faster(node, times):
-                    slowest = slowest_of(times)
-                    text = f"{name_of(node)} computes on integers"
-                    reason = f"{slowest}, which has to be {100 * slowest.least:.0f} % less"
-                    missed(node, "stays-integer", text, reason, figures=slowest.figures)
-
-
-def slowest_of(times: Sequence[Times]) -> Times:
-    """Those of the processor that gains the least of what it has to."""
-    return max(times, key=lambda each: each.floats / each.integers / (1 - each.least))
+                    tell_integers(node, least_gain(times))
 
 
 def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
     """What a node on integers takes, of one image where their number is open; None where the profile does not tell."""
-    image, result = ((max(batch, 1), *rest) for batch, *rest in map(shape_of, (node.input, node.output)))
+    image, result = one_image(node.input), one_image(node.output)
     if DYNAMIC_INDEX in (*image, *result) or not node_costs.is_signed(node.input):
         return None
     taps, is_strided = node.kernel_height * node.kernel_width, ints(node.stride)[1] > 1
-    floats = node_costs.depthwise(taps, image, result, is_strided)
-    integers = node_costs.on_integers(floats)
-    widened = (node_costs.converted(image), floats, node_costs.converted(result))
-    if integers is None or not all(map(profile.knows, (integers, *widened))):
-        return None
-    times = (profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, widened)) / 1e3)
-    return Times(*times, least_gain(profile, LEAST_GAIN))
+    return times_of(node_costs.depthwise(taps, image, result, is_strided), image, result, profile)
 
 
 class WidenDepthwise(RewritePattern):
@@ -153,48 +115,18 @@ class WidenDepthwise(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.DepthwiseConv2dOp, rewriter: PatternRewriter, /) -> None:
         """Convert before and behind a node whose filter and bias are known."""
-        static = (op.filter, *(() if op.bias is None else (op.bias,)))
         if not isinstance(element_type(op.input), UniformType):
             return
         times = self.times(op)
-        if not self.is_faster(op, times):
+        if not self.is_faster(op, times) or (ops := widened(op, self.ctx)) is None:
             return
-        constants = [self.widened(value) for value in static]
-        known = [constant for constant in constants if constant is not None]
-        if len(known) < len(constants):
-            return
-        before = converted(op.input, tensor_type(f32, shape_of(op.input)))
-        node = xnnpack.DepthwiseConv2dOp.create(
-            operands=[before.output, *(constant.output for constant in known)],
-            result_types=[tensor_type(f32, shape_of(op.output))],
-            properties=dict(op.properties),
-        )
-        behind = converted(node.output, op.output.type)
-        for each in (before, node, behind):
-            inherit(each, op)
-        told = slowest_of(times) if times else None
-        said = f"{told}{caveat(self.cpus.profiles)}"
-        reason, figures = (REASON, {}) if told is None else (said, told.figures)
+        told = least_gain(times) if times else None
+        reason, figures = (REASON, {}) if told is None else (str(told), told.figures)
         report_float([op], "widen-depthwise", "{} computes in floating point", reason, self.ctx, figures)
-        rewriter.replace(op, [before, *known, node, behind])
+        rewriter.replace(op, ops)
 
     def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Sequence[Times]) -> bool:
         """Whether fp32 is, on each processor: by figures, and where a profile has none by the rule for x86."""
         by_rule = self.cpus.family == "x86" and op.kernel_height * op.kernel_width >= FEWEST_TAPS
         needs_rule = len(times) < max(len(self.cpus.profiles), 1)
-        return all(each.is_faster for each in times) and (by_rule or not needs_rule)
-
-    def widened(self, value: SSAValue) -> xnnpack.ConstantOp | None:
-        """A quantised constant in fp32; None if `value` is none."""
-        element, constant = element_type(value), value.owner
-        if not isinstance(constant, xnnpack.ConstantOp) or not isinstance(element, UniformType):
-            return None
-        numbers = dequantized(storage_array(constant.elements, self.ctx, constant), element)
-        made = xnnpack.ConstantOp(make_dense(numbers.astype(np.float32, copy=False), self.ctx, "constant"))
-        made.location = constant.location
-        return made
-
-
-def converted(value: SSAValue, result: TensorType) -> xnnpack.ConvertOp:
-    """A conversion to another type."""
-    return xnnpack.ConvertOp.create(operands=[value], result_types=[result])
+        return all(each.gains for each in times) and (by_rule or not needs_rule)

@@ -8,7 +8,6 @@ Whether that pays depends on the shape and the processor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.cost.choices import ConvolutionLayer, MeasuredChoice, load_choices
-from xir.cost.processors import Processors, caveat, processors
+from xir.cost.processors import Processors, caveat, check_growth, processors
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
@@ -111,8 +110,7 @@ class WinogradConv2dPass(XirPass):
             raise ValueError(f"max-arena is a number of bytes, or 0 for no limit, not {self.max_arena}")
         if self.form is not None and (len(self.form) != 2 or not set(self.form) <= {1, 2, 4}):
             raise ValueError(f"form is height and width, each 1, 2 or 4, not {self.form}")
-        if self.max_growth is not None and not self.max_growth >= 0:
-            raise ValueError(f"max-growth is a share from 0 on, not {self.max_growth}")
+        check_growth(self.max_growth)
         self.processors()
         try:
             self.measured()
@@ -137,9 +135,7 @@ class WinogradConv2dPass(XirPass):
         chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), least, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
-        growth = cpus.growth if self.max_growth is None else self.max_growth
-        stored = sum(constant.bytes for constant in constants.values())
-        budget = None if growth in (None, math.inf) else int(growth * stored)
+        budget = cpus.budget(sum(constant.bytes for constant in constants.values()), self.max_growth)
         taken = iter(allotted([each.options for candidates in found for each in candidates], budget))
         for block, candidates in zip(blocks, found, strict=True):
             self.compose(block, [(each, next(taken)) for each in candidates], ctx)

@@ -58,7 +58,12 @@ def _argument_parser(*, delegate: bool) -> argparse.ArgumentParser:
         "--report-json", metavar="FILE", help="write the report as JSON; - prints only the JSON to standard output"
     )
     parser.add_argument(
-        "-o", "--output_dir", metavar="DIR", type=Path, default=Path("."), help="default: the current one"
+        "-o",
+        "--output_dir",
+        metavar="DIR",
+        type=Path,
+        default=Path("."),
+        help="the folder for the file (default: the current one), or the file, if the name ends in .pte",
     )
     parser.add_argument(
         "-t",

@@ -38,10 +38,10 @@ WAYS = (
     Approach("remake", "the whole program"),
     Approach("optimize,schedule,finish", "its delegates alone"),
     Approach(
-        f"raise-from-pte,{PIPELINES['delegate'].text.replace('optimize', 'rearrange')},emit",
+        f"raise-from-pte,{PIPELINES['delegate'].text.replace('optimize,schedule', 'rearrange,reform')},emit",
         "the whole program with its conversions",
     ),
-    Approach("rearrange,schedule,finish", "its delegates alone with their conversions"),
+    Approach("rearrange,reform,finish", "its delegates alone with their conversions"),
     Approach("optimize,finish", "its delegates alone as they round"),
     Approach("", "nothing"),
 )
