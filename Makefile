@@ -276,6 +276,7 @@ test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm proce
 	$(ARM_LIBRARY) ctest --test-dir build/arm --output-on-failure -R '^(xir_tests|load_.*)$$'
 	$(ARM_PY) test/python/models/test_zoo_static_int8.py -m exhaustive -k 'near and mv3 and not large'
 	$(ARM_PY) test/python/models/test_zoo_lowering.py -k '$(ARM_MODELS)'
+	$(ARM_PY) -m exhaustive test/python/models/test_arm_forms.py
 	$(ARM_PY) $(ARM_NUMBERS) $(if $(ALL),,-k 'halves or integer') $(ARGS)
 
 FP16_BUILD = build/fp16/backend_cpp/tests
@@ -370,6 +371,7 @@ release-check: docs-check ## Check that a release is complete: versions, notes, 
 generate: build ## Write the files generated from op definitions, docstrings and ExecuTorch: schema, C++ dispatch, pages
 	$(BIN)/python scripts/generate_kernel_list.py
 	$(BIN)/python scripts/generate_edge_ops.py
+	$(BIN)/python scripts/generate_profiles.py
 	$(BIN)/python scripts/generate_wire.py
 	$(BIN)/python scripts/generate_docs.py
 
@@ -381,6 +383,7 @@ docs: build ## Write the reference pages alone
 docs-check: build ## Fail if a generated file or page is out of date
 	$(BIN)/python scripts/generate_kernel_list.py --check
 	$(BIN)/python scripts/generate_edge_ops.py --check
+	$(BIN)/python scripts/generate_profiles.py --check
 	$(BIN)/python scripts/generate_wire.py --check
 	$(BIN)/python scripts/generate_docs.py --check
 	$(BIN)/python scripts/instructions.py --check

@@ -40,7 +40,7 @@ from xir.models import MODELS
 from xir.runtime import Runtime
 from xir.transforms.registry import passes_of
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
-from xir.transforms.xnnpack.composed_convolutions.choosing import fastest, worthwhile
+from xir.transforms.xnnpack.composed_convolutions.choosing import LEAST_GAIN, fastest, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass, convolution_of, layer_of, predictions
@@ -241,7 +241,7 @@ def choose(placed: Placed, profile: CostProfile) -> Choice:
             measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
     costs = {form: predicted(convolution, form, layer.image[0], layer.bounded, profile) / 1e3 for form in forms}
     times = predictions(node, convolution, forms[1:], [profile])
-    return Choice(measured, costs, fastest(worthwhile(times, is_generic=False)))
+    return Choice(measured, costs, fastest(worthwhile(times, (LEAST_GAIN,))))
 
 
 def report(predictions: Sequence[Prediction]) -> str:

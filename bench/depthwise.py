@@ -155,7 +155,8 @@ def measure(layer: Layer) -> Times:
     for _ in range(ROUNDS):
         for index, run in enumerate(runs):
             best[index] = min(best[index], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS) / COPIES)
-    return Times(*best)
+    integers, floats = best
+    return Times(integers, floats)
 
 
 def prediction(layer: Layer, profile: CostProfile) -> Times | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 
 from xir.cost.native import Family, Machine, distance, this_family, this_machine
-from xir.cost.profile import CostProfile, load_profile, shipped
+from xir.cost.profile import MODELLED, CostProfile, load_profile, shipped
 
 GENERIC_GAIN = 0.05
 """The share of an op's time that each of several profiles must predict a form to save."""
+
+MODELLED_SPEED = 1.3
+"""How many times as fast a form must be by a profile that nobody measured."""
 
 GENERIC_GROWTH = 0.25
 """How much of its weights' bytes a file for several processors grows by at most, unless it is said."""
@@ -20,7 +24,7 @@ MEANINGS = {
     "x86": "what every x86 processor gains by, without a profile",
     "generic": "forms that all profiles of this machine's architecture agree on (default)",
     "generic-x86": "forms that all profiles of x86 processors agree on",
-    "generic-arm": "forms that all profiles of Arm processors agree on; none is shipped yet, so nothing is chosen",
+    "generic-arm": f"forms {MODELLED_SPEED} times as fast by all profiles of Arm processors, {MODELLED}",
     "native": "the profile of this machine's processor, or the nearest one of its vendor",
 }
 """What `--cpu` takes besides profiles."""
@@ -57,6 +61,16 @@ class Processors:
     def of_program(self, weights: int) -> tuple[CostProfile, ...]:
         """The profiles for a program with so many bytes of weights."""
         return tuple(profile.of_program(weights) for profile in self.profiles)
+
+
+def least_saved(profile: CostProfile, measured: float) -> float:
+    """The share of an op's time that a form must save by a profile: by one that was measured, as much as is given."""
+    return max(measured, 1 - 1 / MODELLED_SPEED) if profile.modelled else measured
+
+
+def caveat(profiles: Iterable[CostProfile]) -> str:
+    """What remarks say behind times by profiles of which some were not measured."""
+    return f", {MODELLED}" if any(profile.modelled for profile in profiles) else ""
 
 
 def check_growth(max_growth: float | None) -> None:
@@ -128,7 +142,7 @@ def nearest(machine: Machine) -> Processors:
     apart, _, name = min(near)
     profile = load_profile(name)
     reason = f"this is {machine}" if apart == 0 else f"this is {machine}, whose nearest profile is of {name}"
-    return Processors(name, profile.family, (profile,), reason)
+    return Processors(name, profile.family, (profile,), f"{reason}{caveat([profile])}")
 
 
 def table() -> str:

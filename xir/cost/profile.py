@@ -3,9 +3,10 @@
 A node takes `work * multiply-adds + traffic * bytes + weights * bytes of weights + row * rows + call` nanoseconds, of
 one kernel and on one thread. Bytes beyond what a core's cache holds cost `far`, those beyond the last cache `memory`.
 Weights that a core's cache still holds from the last time cost `held`, those that only the memory has `streamed`. The
-figures are fitted to measurements of one processor (`xir-tune`). They are a text file, in TOML:
+figures are fitted to measurements of one processor (`xir-tune`), or modelled (`xir.cost.modelled`). They are a text
+file, in TOML:
 
-    version = 8
+    version = 9
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     generation = "zen4"
@@ -46,12 +47,12 @@ from typing import cast, get_args
 from xir.cost.native import GENERATIONS, Family, Isa
 from xir.cost.work import FLOAT_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work
 
-VERSION = 8
+VERSION = 9
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, 6, 7, VERSION)
+READ_VERSIONS = (5, 6, 7, 8, VERSION)
 """Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
-one of version 7 does not tell the processor's generation and when it was measured."""
+one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
@@ -75,6 +76,9 @@ TEXTS = ("processor", "family", "xnnpack")
 
 LATER_TEXTS = ("generation", "isa", "measured")
 """Those that older files lack."""
+
+MODELLED = "modelled, not measured"
+"""What tools say of a profile that nobody measured: a part of its processor's name."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -173,10 +177,14 @@ class CostProfile:
     """The widest instructions that XNNPACK used when it was measured; empty if that is not known."""
     measured: str = ""
     """The date; empty if that is not known."""
+    modelled: bool = False
+    """Whether nobody measured it: then its processor's name says so, too."""
 
     @property
     def origin(self) -> str:
         """Where its figures come from, in words."""
+        if self.modelled:
+            return f"from public figures of the core, for {self.xnnpack}"
         integers = "" if any(kernel in self.kernels for kernel in INTEGER_KERNELS) else ", no kernels on integers"
         return f"measured {self.measured or 'some day'} with {self.xnnpack}{integers}"
 
@@ -208,8 +216,9 @@ class CostProfile:
         lines = [
             "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
             "# weights, streamed and reread for each byte, call for each node, row for each row or pixel;",
-            "# by `xir-tune`.",
+            f"# by `{'scripts/generate_profiles.py' if self.modelled else 'xir-tune'}`.",
             f"version = {VERSION}",
+            *(["modelled = true"] if self.modelled else []),
             *(f'{name} = "{getattr(self, name)}"' for name in (*TEXTS, *LATER_TEXTS)),
             f"caches = {list(self.caches)}",
         ]
@@ -282,7 +291,13 @@ def parse_profile(text: str, name: str) -> CostProfile:
     generations = [generation for names in GENERATIONS.values() for generation in names]
     if texts["generation"] not in ("", *generations):
         raise ValueError(f"{name}: generation must be one of {', '.join(generations)}, it is {texts['generation']!r}")
-    if unknown := sorted(document.keys() - {"version", "caches", *texts, *KERNELS}):
+    if not isinstance(modelled := document.get("modelled", False), bool):
+        raise ValueError(f"{name}: modelled must be true or false, it is {modelled!r}")
+    if modelled and f"({MODELLED})" not in str(texts["processor"]):
+        raise ValueError(
+            f"{name}: a modelled profile's processor must say '({MODELLED})', it is {texts['processor']!r}"
+        )
+    if unknown := sorted(document.keys() - {"version", "modelled", "caches", *texts, *KERNELS}):
         raise ValueError(f"{name}: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
     kernels: dict[Kernel, KernelCost] = {
         kernel: _kernel_cost(document.get(kernel), f"{name}: [{kernel}]")
@@ -295,7 +310,7 @@ def parse_profile(text: str, name: str) -> CostProfile:
     caches = _caches(document.get("caches"), f"{name}: caches")
     made = CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
     generation, isa, measured = (str(texts[key]) for key in LATER_TEXTS)
-    return replace(made, generation=generation, isa=cast(Isa, isa), measured=measured)
+    return replace(made, generation=generation, isa=cast(Isa, isa), measured=measured, modelled=modelled)
 
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:

@@ -32,13 +32,16 @@ predicts to be 10.3 (docs/performance.md)."""
 
 
 def profile_of(cpu: str) -> CostProfile:
-    """The profile to predict by: that of `cpu`; of several, and where there is none, one with the widest instructions.
+    """The profile to predict by: that of `cpu`; of several, one with the widest instructions, of Arm's the middle one
+    by the speed of products; where there is none, one of those that were measured.
 
     One without kernels on integers borrows those of another, faster by `BORROWED` where it has wider instructions.
     ValueError for no name of a processor.
     """
-    named, known = processors(cpu).profiles, [load_profile(name) for name in shipped()]
-    profile = named[0] if len(named) == 1 else next((each for each in known if each.isa == "avx512"), known[0])
+    named = processors(cpu).profiles
+    known = [each for name in shipped() if not (each := load_profile(name)).modelled]
+    among = sorted(named or known, key=lambda each: each.kernels["gemm"].work)
+    profile = next((each for each in among if each.isa == "avx512"), among[len(among) // 2])
     if "qs8_gemm" in profile.kernels:
         return profile
     lender = next(each for each in known if "qs8_gemm" in each.kernels)

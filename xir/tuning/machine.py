@@ -8,20 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from xir.cost.native import Machine, first_processor, machine_of
+from xir.cost.native import ARM, ARM_CORES, Machine, first_processor, machine_of
 from xir.device.session import Core, CoreFacts, Hello
 
 USUAL_CACHES = (1 << 20, 16 << 20)
 """The caches where the system does not tell."""
-
-ARM_CORES = {
-    0xD03: "Cortex-A53", 0xD04: "Cortex-A35", 0xD05: "Cortex-A55", 0xD07: "Cortex-A57", 0xD08: "Cortex-A72",
-    0xD09: "Cortex-A73", 0xD0A: "Cortex-A75", 0xD0B: "Cortex-A76", 0xD0C: "Neoverse N1", 0xD0D: "Cortex-A77",
-    0xD40: "Neoverse V1", 0xD41: "Cortex-A78", 0xD44: "Cortex-X1", 0xD46: "Cortex-A510", 0xD47: "Cortex-A710",
-    0xD48: "Cortex-X2", 0xD49: "Neoverse N2", 0xD4D: "Cortex-A715", 0xD4E: "Cortex-X3", 0xD4F: "Neoverse V2",
-    0xD80: "Cortex-A520", 0xD81: "Cortex-A720", 0xD82: "Cortex-X4",
-}  # fmt: skip
-"""`CPU part` of cores by Arm, implementer 0x41. Source: `arch/arm64/include/asm/cputype.h` of Linux."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,7 @@ def name_of(cpuinfo: str, machine: str) -> str:
     if "CPU part" not in fields:  # an emulator shows what its host has
         return machine
     implementer, part = (int(fields.get(name, "0"), 0) for name in ("CPU implementer", "CPU part"))
-    known = ARM_CORES.get(part) if implementer == 0x41 else None
+    known = ARM_CORES.get(part) if implementer == ARM else None
     return known or f"{machine}, implementer {implementer:#x}, part {part:#x}"
 
 

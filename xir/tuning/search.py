@@ -28,7 +28,7 @@ from xir.ir.walking import ops_in
 from xir.progress import counted
 from xir.runtime import Method, Runtime
 from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
-from xir.transforms.xnnpack.composed_convolutions.choosing import fastest, worthwhile
+from xir.transforms.xnnpack.composed_convolutions.choosing import fastest, least_gains, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.forms import Form
 from xir.transforms.xnnpack.schedule.winograd_conv2d import convolution_of, layer_of, predictions
 from xir.tuning.machine import measurable, processor_name, xnnpack_name
@@ -134,7 +134,7 @@ def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Und
             continue
         found_times = predictions(node, convolution, forms, profiles)
         times = {form: each.mean for form, each in found_times.items()}
-        predicted = fastest(worthwhile(found_times, cpus.is_generic))
+        predicted = fastest(worthwhile(found_times, least_gains(cpus.profiles, cpus.is_generic)))
         close = [
             form for form in sorted(times, key=times.__getitem__) if times[form] <= (1 + CLOSE) * min(times.values())
         ]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from xir.cost.native import GENERATIONS, MODELS, Machine, this_machine
-from xir.cost.processors import MEANINGS, known_names, nearest, one_profile, processors, table
+from xir.cost.native import GENERATIONS, MODELS, Machine, machine_of, this_machine
+from xir.cost.processors import MEANINGS, caveat, known_names, nearest, one_profile, processors, table
 from xir.cost.profile import load_profile, shipped
+from xir.cost.work import KERNELS
 
 AVX2 = "fpu avx avx2 fma f16c"
 AVX512 = f"{AVX2} avx512f avx512dq avx512cd avx512bw avx512vl avx512_vnni"
@@ -44,10 +45,61 @@ def test_native(tmp_path: Path, vendor: str, family: int, model: int, flags: str
     assert found.profiles == ((load_profile(name),) if name in shipped() else processors("generic-x86").profiles)
 
 
+def arm_cores(*parts: tuple[int, int]) -> str:
+    """What Linux writes of such cores."""
+    return "".join(
+        f"processor\t: {index}\nBogoMIPS\t: 38.40\nCPU implementer\t: {maker:#x}\nCPU part\t: {part:#x}\n\n"
+        for index, (maker, part) in enumerate(parts)
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "name", "reason"),
+    [
+        ([(0x41, 0xD05)] * 4, "cortex-a55", "this is cortex-a55 (neon)"),
+        ([(0x41, 0xD0B)], "cortex-a76", "this is cortex-a76 (neon)"),
+        ([(0x41, 0xD41)], "cortex-a76", "this is cortex-a78 (neon), whose nearest profile is of cortex-a76"),
+        ([(0x51, 0x804)], "cortex-a76", "this is cortex-a76 (neon)"),
+        ([(0x61, 0x23)], "apple-m1", "this is apple-m1 (neon)"),
+        # Phones have cores of several kinds: the largest counts, wherever it is.
+        ([(0x41, 0xD05)] * 4 + [(0x41, 0xD41)] * 3 + [(0x41, 0xD44)], "cortex-x1", "this is cortex-x1 (neon)"),
+        (
+            [(0x41, 0xD4E), (0x41, 0xD46)],
+            "cortex-x1",
+            "this is cortex-x3 (neon), whose nearest profile is of cortex-x1",
+        ),
+        ([(0x41, 0xFFF)], "generic-arm", "an Arm processor of maker 0x41, part 0xfff has no profile near it"),
+        ([], "generic-arm", "a processor of the family 'arm' has no profile near it"),
+    ],
+)
+def test_native_on_arm(tmp_path: Path, parts: list[tuple[int, int]], name: str, reason: str) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text(arm_cores(*parts), encoding="utf-8")
+    found = nearest(this_machine(file, "aarch64"))
+    if not name.startswith("generic"):
+        reason += ", modelled, not measured"
+    assert (found.name, found.reason) == (name, reason)
+
+
+@pytest.mark.parametrize(
+    ("brand", "name"),
+    [("Apple M1", "apple-m1"), ("Apple M2 Pro", "apple-m1"), ("Apple M10", "generic-arm"), ("", "generic-arm")],
+)
+def test_native_on_a_mac(brand: str, name: str) -> None:
+    found = nearest(machine_of("", "arm64", brand))
+    assert found.name == name
+    assert brand in found.reason or name == "apple-m1"
+
+
+def test_an_odd_core_is_passed_over() -> None:
+    text = "CPU implementer : 0x41\nCPU part : none\n\n" + arm_cores((0x41, 0xD0B))
+    assert machine_of(text, "aarch64").generation == "cortex-a76"
+
+
 def test_native_where_the_system_tells_nothing(tmp_path: Path) -> None:
     assert this_machine(tmp_path / "missing", "x86_64") == Machine("x86")
     assert nearest(Machine("x86")).name == "generic-x86"
-    assert nearest(this_machine(tmp_path / "missing", "aarch64")).profiles == ()
+    assert nearest(this_machine(tmp_path / "missing", "aarch64")).name == "generic-arm"
     assert this_machine(tmp_path / "missing", "riscv64").family == "any"
     assert nearest(Machine("any")).profiles == ()
 
@@ -62,15 +114,32 @@ def test_each_model_is_of_one_known_generation() -> None:
     for (vendor, _), rows in MODELS.items():
         numbers = [model for models, _ in rows for model in models]
         assert len(numbers) == len(set(numbers))
-        assert {name for _, name in rows} <= set(GENERATIONS[vendor])
+        assert {name for _, name in rows} <= {
+            name for line, names in GENERATIONS.items() if line == vendor or vendor == "Arm" for name in names
+        }
 
 
-def test_generic_has_all_profiles_of_an_architecture() -> None:
-    found = processors("generic-x86")
-    assert [each.processor for each in found.profiles] == [load_profile(name).processor for name in shipped()]
+@pytest.mark.parametrize("family", ["x86", "arm"])
+def test_generic_has_all_profiles_of_an_architecture(family: str) -> None:
+    found = processors(f"generic-{family}")
+    every = [load_profile(name) for name in shipped()]
+    assert list(found.profiles) == [profile for profile in every if profile.family == family]
+    assert len(found.profiles) > 1
     assert found.is_generic
     assert found.growth == 0.25
-    assert processors("generic-arm").profiles == ()
+
+
+def test_the_profiles_of_x86_were_measured_and_those_of_arm_were_not() -> None:
+    for profile in map(load_profile, shipped()):
+        assert profile.modelled == (profile.family == "arm")
+        assert ("(modelled, not measured)" in profile.processor) == profile.modelled
+        assert (caveat([profile]) == ", modelled, not measured") == profile.modelled
+        assert set(profile.kernels) == set(KERNELS) or not profile.modelled
+    assert caveat(processors("generic-arm").profiles) == ", modelled, not measured"
+    assert caveat([]) == ""
+
+
+def test_here_generic_is_of_this_architecture() -> None:
     here = this_machine().family
     assert processors("generic").name == f"generic-{here}"
 
@@ -88,11 +157,14 @@ def test_options_name_processors(tmp_path: Path) -> None:
 def test_a_prediction_is_of_one_processor() -> None:
     assert one_profile("zen3") is load_profile("zen3")
     for name in ("any", "generic-x86"):
-        with pytest.raises(ValueError, match=f"'{name}' is not one processor: name a profile, zen3, zen4"):
+        with pytest.raises(ValueError, match=f"'{name}' is not one processor: name a profile, .*, zen3, zen4 or"):
             one_profile(name)
 
 
 def test_the_table_tells_what_each_is() -> None:
     lines = table().splitlines()
     assert [line.split()[0] for line in lines] == known_names() == [*MEANINGS, *shipped()]
-    assert all("measured 20" in line for line in lines if line.split()[0] in shipped())
+    for line in lines:
+        if (name := line.split()[0]) in shipped():
+            says = "(modelled, not measured): from public figures" if load_profile(name).modelled else "measured 20"
+            assert says in line

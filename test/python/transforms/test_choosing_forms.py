@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, worthwhile
+from xir.cost.profile import load_profile
+from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, least_gains, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, IM2COL, Form
 
 SMALL, LARGE, PLAIN = Form(2, 2), Form(4, 4), Form(4, 4, by_gemm=True)
 
 
-def chosen(times: dict[Form, tuple[float, ...]], is_generic: bool) -> Form:
-    options = worthwhile({form: Predicted(each, 0) for form, each in times.items()}, is_generic)
+def chosen(times: dict[Form, tuple[float, ...]], is_generic: bool, profile: str = "zen4") -> Form:
+    least = least_gains([load_profile(profile)] * len(times[DIRECT]), is_generic)
+    options = worthwhile({form: Predicted(each, 0) for form, each in times.items()}, least)
     return allotted([options], None)[0]
 
 
@@ -37,6 +39,13 @@ def chosen(times: dict[Form, tuple[float, ...]], is_generic: bool) -> Form:
 )
 def test_what_is_worth_it(times: dict[Form, tuple[float, ...]], is_generic: bool, form: Form) -> None:
     assert chosen(times, is_generic) == form
+
+
+@pytest.mark.parametrize("is_generic", [True, False])
+def test_by_a_profile_that_nobody_measured_a_form_is_much_faster(is_generic: bool) -> None:
+    for took, form in ((775.0, DIRECT), (769.0, SMALL)):
+        assert chosen({DIRECT: (1000.0,), SMALL: (took,)}, is_generic, "cortex-a76") == form
+    assert chosen({DIRECT: (1000.0, 1000.0), SMALL: (500.0, 775.0)}, is_generic, "cortex-a76") == DIRECT
 
 
 def test_bytes_go_where_they_save_the_most() -> None:

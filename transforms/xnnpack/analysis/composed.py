@@ -26,12 +26,15 @@ class ComposedOp(Remark):
     form: str
 
 
-def report_composed(node: Operation, by: str, form: str, figures: Mapping[str, Figure], ctx: XirContext) -> None:
-    """Emit a pass's remark about a node that is composed of others, with the figures that spoke for it."""
+def report_composed(
+    node: Operation, by: str, form: str, figures: Mapping[str, Figure], ctx: XirContext, caveat: str = ""
+) -> None:
+    """Emit a pass's remark about a node that is composed of others, with the figures that spoke for it, and what is to
+    be said of these."""
     name = name_of(node)
     said = f"{name} is computed as {form}"
     if "DirectMicroseconds" in figures:
-        said += f", {figures['Microseconds']} µs for {figures['DirectMicroseconds']} µs"
+        said += f", {figures['Microseconds']} µs for {figures['DirectMicroseconds']} µs{caveat}"
     ctx.diagnostics.emit(
         ComposedOp(
             Severity.REMARK,

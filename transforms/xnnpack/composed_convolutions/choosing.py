@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import exp, inf, log
 from typing import ClassVar, TypeVar
 
-from xir.cost.processors import GENERIC_GAIN
+from xir.cost.processors import GENERIC_GAIN, least_saved
+from xir.cost.profile import CostProfile
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 
 Choice = TypeVar("Choice")
@@ -42,16 +43,21 @@ class Predicted:
 Predicted.NOTHING = Predicted((), 0)
 
 
-def worthwhile(times: Mapping[Form, Predicted], is_generic: bool) -> dict[Form, Predicted]:
-    """The direct form, and those of more nodes that save so much, on each processor, that they are worth them.
+def least_gains(profiles: Sequence[CostProfile], is_generic: bool) -> tuple[float, ...]:
+    """The share of the direct form's time that a form must save by each of the profiles."""
+    return tuple(least_saved(profile, GENERIC_GAIN if is_generic else LEAST_GAIN) for profile in profiles)
+
+
+def worthwhile(times: Mapping[Form, Predicted], least: Sequence[float]) -> dict[Form, Predicted]:
+    """The direct form, and those of more nodes that save so much, on each processor, that they are worth them: at least
+    such shares of the direct form's time.
 
     Forms by GEMM stay only if they save so much of the best other's time, too.
     """
-    least = GENERIC_GAIN if is_generic else LEAST_GAIN
 
     def saves(form: Form, rival: Predicted) -> bool:
-        pairs = zip(times[form].microseconds, rival.microseconds, strict=True)
-        return all(old - new >= max(least * old, LEAST_SAVED) for new, old in pairs)
+        rows = zip(times[form].microseconds, rival.microseconds, least, strict=True)
+        return all(old - new >= max(share * old, LEAST_SAVED) for new, old, share in rows)
 
     direct = times[DIRECT]
     faster = [form for form in times if not form.is_direct and saves(form, direct)]

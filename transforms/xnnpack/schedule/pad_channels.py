@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from xir.cost.processors import processors
+from xir.cost.processors import caveat, least_saved, processors
 from xir.cost.profile import CostProfile
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
@@ -36,7 +36,7 @@ from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES, weight_bytes
 from xir.transforms.xnnpack.analysis.stays_float import name_of
 
 LEAST_GAIN = 0.05
-"""The share of the time that it must save of all nodes that are padded."""
+"""The share of the time that it must save of all nodes that are padded, by a profile that was measured."""
 
 LARGEST = 1e18
 """What padded channels may hold: times a weight of zero it is zero, as infinity is not."""
@@ -118,22 +118,25 @@ def _pad(node: WeightedOp, profiles: Sequence[CostProfile], ctx: XirContext) -> 
     if not channels.collect(node.output, ctx):
         return False
     old, new = channels.works()
-    times = [tuple(sum(map(each.nanoseconds, works)) / 1e3 for works in (old, new)) for each in profiles]
-    before, after = max(times, key=lambda pair: pair[1] / pair[0])
+    times = [
+        (*(sum(map(each.nanoseconds, works)) / 1e3 for works in (old, new)), least_saved(each, LEAST_GAIN))
+        for each in profiles
+    ]
+    before, after, least = max(times, key=lambda row: row[1] / row[0] / (1 - row[2]))
     figures = {
         "Channels": size,
         "Padded": padded,
         "UnpaddedMicroseconds": round(before, 1),
         "Microseconds": round(after, 1),
     }
-    if before - after < LEAST_GAIN * before:
+    if before - after < least * before:
         reason = f"{len(channels.nodes)} nodes take {before:.1f} µs, {after:.1f} µs with {padded} channels"
         missed(node, "padded", f"{name_of(node)} keeps {size} channels", reason, figures=figures)
         return False
     if not may_try(node, f"{padded} channels"):
         return False
     text = f"{size} channels of {name_of(node)} are padded to {padded}, {after:.1f} µs for {before:.1f} µs"
-    passed(node, "padded", text, figures=figures)
+    passed(node, "padded", f"{text}{caveat(profiles)}", figures=figures)
     channels.pad(ctx)
     return True
 

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.cost.choices import ConvolutionLayer, MeasuredChoice, load_choices
-from xir.cost.processors import Processors, check_growth, processors
+from xir.cost.processors import Processors, caveat, check_growth, processors
 from xir.cost.profile import CostProfile
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
@@ -34,7 +34,7 @@ from xir.transforms.xnnpack.analysis.composed import report_composed
 from xir.transforms.xnnpack.analysis.liveness import activation_bytes, alive_bytes, given_to, steps_of
 from xir.transforms.xnnpack.analysis.node_costs import Stored, stored_constants, weight_bytes
 from xir.transforms.xnnpack.analysis.stays_float import name_of
-from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, worthwhile
+from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted, least_gains, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import added_bytes, needed, predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Axis, Convolution, Form
 from xir.transforms.xnnpack.composed_convolutions.nodes import ConvolutionBuilder, Shared
@@ -131,7 +131,8 @@ class WinogradConv2dPass(XirPass):
         if not cpus.profiles and self.form is None and not measured:
             return
         constants = stored_constants(op)
-        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, measured, constants)
+        least = least_gains(cpus.profiles, cpus.is_generic)
+        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), least, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
         budget = cpus.budget(sum(constant.bytes for constant in constants.values()), self.max_growth)
@@ -159,7 +160,8 @@ class WinogradConv2dPass(XirPass):
             if form.is_direct:
                 candidate.tell_why_direct()
             elif may_try(candidate.node, str(form)):
-                report_composed(candidate.node, self.name, str(form), candidate.figures(form), ctx)
+                said = caveat(self.processors().profiles)
+                report_composed(candidate.node, self.name, str(form), candidate.figures(form), ctx, said)
                 builder = ConvolutionBuilder(candidate.node, candidate.convolution, form, ctx, shared)
                 result = builder.build()
                 Rewriter.replace_op(candidate.node, builder.ops, [result])
@@ -213,7 +215,8 @@ class FormChooser:
 
     options: WinogradConv2dPass
     profiles: Sequence[CostProfile]
-    is_generic: bool
+    least: Sequence[float]
+    """The share of the direct form's time that a form must save by each."""
     measured: Mapping[ConvolutionLayer, MeasuredChoice]
     constants: Mapping[Attribute, Stored]
     """Those of the program."""
@@ -230,7 +233,7 @@ class FormChooser:
         if not self.profiles or not forms:
             return Candidate(node, convolution, {DIRECT: Predicted.NOTHING}, {}, {})
         times = predictions(node, convolution, forms, self.profiles, keeps_filter=self.is_shared(node.filter))
-        return Candidate(node, convolution, worthwhile(times, self.is_generic), times, {})
+        return Candidate(node, convolution, worthwhile(times, self.least), times, {})
 
     def is_shared(self, filter: SSAValue) -> bool:
         """Whether other nodes read a filter, too, so that the file keeps it whatever becomes of one of them."""

@@ -70,7 +70,7 @@ def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:
 
     Nothing if none was, unless `cpu` depends on the machine.
     """
-    from xir.cost.processors import processors
+    from xir.cost.processors import caveat, processors
     from xir.transforms.xnnpack.analysis.composed import ComposedOp
 
     cpus = processors(cpu)
@@ -89,7 +89,7 @@ def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:
         sum(float(each[name]) for each in figures) for name in ("DirectMicroseconds", "Microseconds", "AddedBytes")
     )
     mean = f", the mean of {len(cpus.profiles)} processors" if len(cpus.profiles) > 1 else ""
-    times = f"{after / 1e3:.1f} ms predicted for {before / 1e3:.1f} ms{mean}"
+    times = f"{after / 1e3:.1f} ms predicted for {before / 1e3:.1f} ms{mean}{caveat(cpus.profiles)}"
     return f"{line}; {times}; {size_text(int(added))} more weights"
 
 
