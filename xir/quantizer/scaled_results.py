@@ -20,7 +20,7 @@ from xir.progress import counted
 
 from .observers import PerChannelRange, Range
 from .operators import arguments_of
-from .smoothing import SeenRows, by_tensor, multiply, set_parameter
+from .smoothing import SeenRows, multiply, set_parameter
 from .state import attribute
 
 LEAST_GAIN = 0.5
@@ -116,20 +116,47 @@ def _is_integer(node: Node) -> bool:
 
 def _scale(observed: GraphModule, group: Sequence[_Result], seen: SeenRows) -> bool:
     """Scale the results of layers with one weight, if their integers are much closer then. Whether they are."""
-    values = [rows for each in group if len(rows := seen.of(each.layer)[0])]
-    if not values:
+    known = [(rows, largest) for rows, largest in (seen.of(each.layer) for each in group) if len(rows)]
+    if not known:
         return False
-    largest = torch.stack([seen.of(each.layer)[1] for each in group if len(seen.of(each.layer)[0])]).amax(0)
+    largest = torch.stack([each for _, each in known]).amax(0)
     if not bool(largest.isfinite().all()) or not float(largest.max()) > 0:
         return False
-    factors = torch.exp2((largest / largest.max()).clamp(min=SMALLEST).log2().round())
-    before = sum(float((by_tensor(rows) - rows).square().sum()) for rows in values)
-    after = sum(float((by_tensor(rows / factors) * factors - rows).square().sum()) for rows in values)
-    if not after < LEAST_GAIN * before:
+    if not all(_gains(rows) for rows, _ in known):
         return False
+    factors = _factors(largest)
     for name in group[0].parameters:
         value: Tensor = attribute(observed, name).detach()
         set_parameter(observed, name, value / factors.reshape(-1, *[1] * (value.ndim - 1)))
     for each in group:
         multiply(observed, each.last, factors, list(each.last.users))
     return True
+
+
+def _factors(largest: Tensor) -> Tensor:
+    """Powers of two by the largest magnitude of each channel, 1 for the largest. Each channel reaches between half of
+    the range and all of it."""
+    return torch.exp2((largest / largest.max()).clamp(min=SMALLEST).log2().ceil())
+
+
+def _gains(rows: Tensor) -> bool:
+    """Whether factors that either half of the vectors [n, channels] has make the integers of all of them closer.
+
+    A channel that only the other half uses, as a class's result may be, widens the range of the tensor then.
+    """
+    plain = _error(rows, torch.ones(rows.shape[1]))
+    halves = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    if not all(len(half) and float(half.abs().max()) > 0 for half in halves):
+        return False
+    return all(_error(rows, _factors(half.abs().amax(0))) < LEAST_GAIN * plain for half in halves)
+
+
+def _error(rows: Tensor, factors: Tensor) -> float:
+    """The squared error of vectors in 8 bits, scaled by channel."""
+    scaled = rows / factors
+    low, high = (float(each) for each in torch.aminmax(scaled))
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / 255
+    zero_point = max(min(round(-128 - low / scale), 127), -128)
+    rounded = torch.fake_quantize_per_tensor_affine(scaled, scale, zero_point, -128, 127)
+    return float((rounded * factors - rows).square().sum())

@@ -222,7 +222,7 @@ def _factors(activation: Tensor, weight: Tensor, strength: float) -> Tensor:
 def _error(rows: Tensor, factors: Tensor, product: _Product, weight: Tensor, exact: Tensor) -> float:
     """The squared error of a product in 8 bits, by the power of its results."""
     scaled = rows / factors
-    values = by_token(scaled) if product.by_token else by_tensor(scaled)
+    values = by_token(scaled) if product.by_token else _by_tensor(scaled)
     wide = weight * factors
     span = product.grid.quant_max
     scale = wide.abs().amax(1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny * span) / span
@@ -231,7 +231,7 @@ def _error(rows: Tensor, factors: Tensor, product: _Product, weight: Tensor, exa
     return float((functional.linear(values, rounded) - exact).square().mean()) / power if power > 0 else 0.0
 
 
-def by_tensor(value: Tensor) -> Tensor:
+def _by_tensor(value: Tensor) -> Tensor:
     """The value in 8 bits with one scale, of the ranges that observers try the one of the least squared error."""
     low, high = (float(each) for each in torch.aminmax(value))
     low, high = min(low, 0.0), max(high, 0.0)
