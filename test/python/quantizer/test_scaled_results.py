@@ -106,10 +106,10 @@ def test_channels_that_are_alike_stay() -> None:
 
 def test_channels_that_only_some_inputs_use_stay() -> None:
     """As the results of classes, of which an input has one: those that calibration has not seen would be cut off."""
-    model = nn.Sequential(nn.Linear(CHANNELS, CHANNELS, bias=False)).eval()
+    layer = nn.Linear(CHANNELS, CHANNELS, bias=False)
     rows = torch.eye(CHANNELS)[:, None, None].expand(-1, 2, 12, -1)
-    nn.init.eye_(model[0].weight)
-    assert scale_results(observed_graph(model), [(row,) for row in rows[:8]]) == 0
+    nn.init.eye_(layer.weight)
+    assert scale_results(observed_graph(layer.eval()), [(row,) for row in rows[:8]]) == 0
 
 
 def test_results_that_integers_read_stay() -> None:
