@@ -32,9 +32,8 @@ RECIPES: dict[str, dict[str, Any]] = {
     "static, `smoothing=False`": {"smoothing": False},
     "static": {},
     'static, `effort="best"`': {"effort": "best"},
-    "static, `min_sqnr=20`": {"min_sqnr": 20.0},
 }
-"""What each step gives by itself, all with the same calibration sentences. The last leaves layers in float."""
+"""What each step gives by itself, all with the same calibration sentences."""
 
 COUNT = 96
 """Sentences to calibrate with, and to compare."""
