@@ -225,7 +225,7 @@ class XnnpackPartitioner:
         if not self.bit_exact:
             return passes
         # It computes in fp32 what takes longer on integers.
-        passes = [each for each in passes if not each.name.startswith("widen-")]
+        passes = [each for each in passes if each.name not in ("widen-depthwise", "widen-products")]
         return _with_pass(passes, MAKE_BIT_EXACT, before="avoid-xnnpack-faults")
 
 
