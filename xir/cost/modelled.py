@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from xir.cost.native import Family, Isa
 from xir.cost.profile import MODELLED, CostProfile, KernelCost
-from xir.cost.work import Kernel
+from xir.cost.work import HALF_KERNELS, Kernel, computes
 
 CORES = Path(__file__).parent / "cores"
 
@@ -44,6 +44,15 @@ PACKED = 2.5
 
 REQUANTIZED = 12.0
 """Vector instructions that scale, round, bound and narrow 32-bit sums, a vector of them."""
+
+SCALED = 3.0
+"""Vector instructions that make fp32 numbers of 32-bit sums: converted, scaled, and added to the result."""
+
+UNPACKED = 1.0
+"""Those that make a vector of 8-bit weights of 4-bit ones: a shift or a mask, for all rows of a tile."""
+
+GROUP = 32
+"""Weights in 4 bits that have one scale."""
 
 LOOKED_UP = 3.0
 """Instructions for each number that is looked up in a table."""
@@ -183,11 +192,17 @@ def profile_of(core: CoreFigures) -> CostProfile:
         core.family,
         XNNPACK,
         core.caches,
-        {**_products(core), **_others(core), **_integers(core)},
+        _kernels(core),
         generation=core.generation,
         isa=core.isa,
         modelled=True,
     )
+
+
+def _kernels(core: CoreFigures) -> dict[Kernel, KernelCost]:
+    floats: dict[Kernel, KernelCost] = {**_products(core), **_others(core)}
+    integers = _integers(core)
+    return {**floats, **integers, **_halves(core, floats), **_dynamic(core, integers)}
 
 
 def _products(core: CoreFigures) -> dict[Kernel, KernelCost]:
@@ -282,6 +297,48 @@ def _integers(core: CoreFigures) -> dict[Kernel, KernelCost]:
         "qs8_table": KernelCost(0.0, *core.levels(core.instructions(LOOKED_UP) / 2), 0.0, 0.0, call, 0.0),
         "qs8_reduce": _by_loop(core, Loop(4, 0.25, 0), ROW, moved=0.25),
         "qs8_max_pool": _with(converted, work=pooled),
+    }
+
+
+BY_NUMBER = frozenset(
+    ("gemm", "gemv", "igemm", "bmm", "dwconv", "dwconv_strided", "transpose", "max_pool", "average_pool", "resize")
+)
+"""What computes so many numbers; of fp16 ones a vector holds twice as many."""
+
+
+def _halves(core: CoreFigures, floats: Mapping[Kernel, KernelCost]) -> dict[Kernel, KernelCost]:
+    """The kernels on fp16, by those on fp32: vectors have the same bytes, and tiles twice the columns."""
+    found: dict[Kernel, KernelCost] = {"f16_convert": _by_loop(core, Loop(2, 1, 1), LOOP, moved=1.5)}
+    costs = {str(kernel): cost for kernel, cost in floats.items()}
+    for form in HALF_KERNELS:
+        if (cost := costs.get(computed := computes(form))) is not None:
+            by_number = _with(cost, work=cost.work / 2, narrow=0, narrow_work=0.0)
+            wider = _with(by_number, columns=2 * cost.columns) if cost.columns > 1 else by_number
+            found[form] = wider if computed in BY_NUMBER else cost
+    return found
+
+
+def _dynamic(core: CoreFigures, integers: Mapping[Kernel, KernelCost]) -> dict[Kernel, KernelCost]:
+    """Products of numbers that are quantised at run time: sums of integers that become fp32 numbers."""
+    near, far, memory = core.levels(core.nanoseconds(SCALED / core.pipes) / core.vector)
+    added, instructions = core.dot
+    grouped = SCALED / (GROUP * core.lanes / added * instructions)
+
+    def product(kernel: Kernel, more: float = 0.0) -> KernelCost:
+        cost = integers[kernel]
+        return _with(cost, work=cost.work * (1 + more), traffic=near, far=far, memory=memory)
+
+    unpacked = {kernel: UNPACKED / (integers[kernel].rows * instructions) for kernel in ("qs8_gemm", "qs8_gemv")}
+    return {
+        "qc8w_gemm": product("qs8_gemm"),
+        "qc8w_gemv": product("qs8_gemv"),
+        "qc8w_igemm": product("qs8_igemm"),
+        "qc4w_gemm": product("qs8_gemm", unpacked["qs8_gemm"]),
+        "qc4w_gemv": product("qs8_gemv", unpacked["qs8_gemv"]),
+        "qb4w_gemm": product("qs8_gemm", unpacked["qs8_gemm"] + grouped),
+        "qb4w_gemv": product("qs8_gemv", unpacked["qs8_gemv"] + grouped),
+        # The smallest and the largest number of a row are found first.
+        "qd8_convert": _by_loop(core, Loop(REQUANTIZED, 2, 0.25), 2 * LOOP, moved=1.25),
     }
 
 

@@ -6,7 +6,7 @@ Weights that a core's cache still holds from the last time cost `held`, those th
 figures are fitted to measurements of one processor (`xir-tune`), or modelled (`xir.cost.modelled`). They are a text
 file, in TOML:
 
-    version = 9
+    version = 10
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     generation = "zen4"
@@ -31,28 +31,30 @@ file, in TOML:
     narrow = 16
     narrow_work = 0.03
 
-A profile has all kernels on fp32; those on integers (`INTEGER_KERNELS`) may be missing.
+A profile has all kernels on fp32. Others may be missing: those on integers (`INTEGER_KERNELS`), on halves
+(`HALF_KERNELS`), and on numbers that are quantised at run time (`DYNAMIC_KERNELS`).
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import cast, get_args
 
 from xir.cost.native import GENERATIONS, Family, Isa
-from xir.cost.work import FLOAT_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work
+from xir.cost.work import DYNAMIC_KERNELS, FLOAT_KERNELS, HALF_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work, computes
 
-VERSION = 9
+VERSION = 10
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, 6, 7, 8, VERSION)
+READ_VERSIONS = (5, 6, 7, 8, 9, VERSION)
 """Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
-one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled."""
+one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled, none
+before 10 has kernels on halves and on numbers that are quantised at run time."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
@@ -60,10 +62,10 @@ REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "
 COSTS = (*REQUIRED, "held", "reread", "narrow_work")
 """What is fitted for a kernel, besides tiles."""
 
-READ_WEIGHTS: tuple[Kernel, ...] = ("gemm", "gemv", "igemm", "qs8_gemm", "qs8_gemv", "qs8_igemm")
+READ_WEIGHTS = frozenset(kernel for kernel in KERNELS if computes(kernel) in ("gemm", "gemv", "igemm"))
 """The kernels whose `weights` are constants, which every run reads anew."""
 
-ONE_MATRIX: tuple[Kernel, ...] = ("gemm", "qs8_gemm")
+ONE_MATRIX = frozenset(kernel for kernel in KERNELS if computes(kernel) == "gemm")
 """Those whose weights are one matrix, which is read again for each tile of rows: from the memory, where the last cache
 does not hold it. Source: the order of tiles in `pthreadpool_parallelize_2d_tile_2d`, rows outside."""
 
@@ -76,6 +78,13 @@ TEXTS = ("processor", "family", "xnnpack")
 
 LATER_TEXTS = ("generation", "isa", "measured")
 """Those that older files lack."""
+
+OPTIONAL: Mapping[str, Sequence[Kernel]] = {
+    "kernels on integers": INTEGER_KERNELS,
+    "fp16": HALF_KERNELS,
+    "dynamic int8 and 4 bits": DYNAMIC_KERNELS,
+}
+"""What a profile may lack, and the kernels that this is."""
 
 MODELLED = "modelled, not measured"
 """What tools say of a profile that nobody measured: a part of its processor's name."""
@@ -168,7 +177,7 @@ class CostProfile:
     caches: tuple[int, int]
     """The bytes of a core's own cache, and of the last one before the memory: what one program gets of that."""
     kernels: Mapping[Kernel, KernelCost]
-    """All of `FLOAT_KERNELS`, and what was measured of `INTEGER_KERNELS`."""
+    """All of `FLOAT_KERNELS`, and what is known of the others."""
     between: int = 0
     """The bytes that a program moves between two reads of its weights."""
     generation: str = ""
@@ -185,8 +194,8 @@ class CostProfile:
         """Where its figures come from, in words."""
         if self.modelled:
             return f"from public figures of the core, for {self.xnnpack}"
-        integers = "" if any(kernel in self.kernels for kernel in INTEGER_KERNELS) else ", no kernels on integers"
-        return f"measured {self.measured or 'some day'} with {self.xnnpack}{integers}"
+        lacks = [what for what, kernels in OPTIONAL.items() if not any(kernel in self.kernels for kernel in kernels)]
+        return f"measured {self.measured or 'some day'} with {self.xnnpack}{''.join(f', no {what}' for what in lacks)}"
 
     def __hash__(self) -> int:
         return hash((self.processor, self.xnnpack, self.caches, self.between))

@@ -42,12 +42,58 @@ IntegerKernel = Literal[
 ]
 """Those on signed 8-bit integers, which a profile may know."""
 
-Kernel = FloatKernel | IntegerKernel
+HalfKernel = Literal[
+    "f16_convert",
+    "f16_gemm",
+    "f16_gemv",
+    "f16_igemm",
+    "f16_bmm",
+    "f16_elementwise",
+    "f16_sigmoid",
+    "f16_tanh",
+    "f16_gelu",
+    "f16_exp",
+    "f16_log",
+    "f16_dwconv",
+    "f16_dwconv_strided",
+    "f16_transpose",
+    "f16_softmax",
+    "f16_reduce",
+    "f16_max_pool",
+    "f16_average_pool",
+    "f16_resize",
+]
+"""Those on fp16, likewise. Where the processor has no such kernel, XNNPACK computes in fp32 between conversions."""
+
+DynamicKernel = Literal[
+    "qc8w_gemm",
+    "qc8w_gemv",
+    "qc8w_igemm",
+    "qc4w_gemm",
+    "qc4w_gemv",
+    "qb4w_gemm",
+    "qb4w_gemv",
+    "qd8_convert",
+]
+"""Those of fp32 numbers that are quantised at run time, likewise: products by weights in 8 or 4 bits with scales by
+channel, or in 4 bits with scales by groups; and that conversion, which is measured with a product behind it."""
+
+Kernel = FloatKernel | IntegerKernel | HalfKernel | DynamicKernel
 
 FLOAT_KERNELS: tuple[FloatKernel, ...] = get_args(FloatKernel)
 INTEGER_KERNELS: tuple[IntegerKernel, ...] = get_args(IntegerKernel)
-KERNELS: tuple[Kernel, ...] = (*FLOAT_KERNELS, *INTEGER_KERNELS)
+HALF_KERNELS: tuple[HalfKernel, ...] = get_args(HalfKernel)
+DYNAMIC_KERNELS: tuple[DynamicKernel, ...] = get_args(DynamicKernel)
+KERNELS: tuple[Kernel, ...] = (*FLOAT_KERNELS, *INTEGER_KERNELS, *HALF_KERNELS, *DYNAMIC_KERNELS)
 """All of them, each behind those that are needed to measure it."""
+
+
+def computes(kernel: Kernel) -> str:
+    """What a kernel computes, whatever its numbers: `gemm` of `qs8_gemm`."""
+    for numbers in ("qs8_", "f16_", "qd8_", "qc8w_", "qc4w_", "qb4w_"):
+        if kernel.startswith(numbers):
+            return kernel.removeprefix(numbers)
+    return kernel
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xir.cost_report import nodes_cost
 from xir.dialects import pte, xnnpack
 from xir.ir.walking import ops_in
-from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, estimated_work_of
+from xir.transforms.xnnpack.analysis.node_costs import DYNAMIC_FORMS, HALF_FORMS, INTEGER_FORMS, estimated_work_of
 
 if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
@@ -88,10 +88,13 @@ def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
 
 
 def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
-    """What kernels on integers take that may not have been measured: as much as on fp32."""
-    made: dict[Kernel, KernelCost] = {form: profile.kernels[kernel] for kernel, form in INTEGER_FORMS.items()}
-    made["qs8_convert"] = made["qs8_table"] = profile.kernels["elementwise"]
-    return made
+    """What kernels on other numbers take that may not have been measured: as much as on fp32."""
+    made: dict[Kernel, KernelCost] = {
+        form: profile.kernels[kernel] for forms in (INTEGER_FORMS, HALF_FORMS) for kernel, form in forms.items()
+    }
+    made |= {form: profile.kernels[kernel] for (_, kernel), form in DYNAMIC_FORMS.items()}
+    conversions: tuple[Kernel, ...] = ("qs8_convert", "qs8_table", "f16_convert", "qd8_convert")
+    return {**made, **dict.fromkeys(conversions, profile.kernels["elementwise"])}
 
 
 def _outside(op: Operation) -> float:

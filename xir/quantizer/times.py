@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 
 from xir.api import XnnpackPartitioner, to_edge
 from xir.cost.processors import processors
-from xir.cost.profile import COSTS, CostProfile, KernelCost, load_profile, shipped
+from xir.cost.profile import CostProfile, load_profile, shipped
 from xir.cost.work import INTEGER_KERNELS
 from xir.cost_report import cost_report
 from xir.importer.dtypes import is_open
@@ -26,17 +26,12 @@ UNKNOWN_GAIN = 0.5
 """The share of its float time that a layer is taken to save on integers where a profile lacks its kernel there."""
 
 
-BORROWED = 1 / 3
-"""What integer kernels take with AVX-512, of what a profile with AVX2 says: MobileNetV2 takes 3.4 ms, which `zen3`
-predicts to be 10.3 (docs/performance.md)."""
-
-
 def profile_of(cpu: str) -> CostProfile:
     """The profile to predict by: that of `cpu`; of several, one with the widest instructions, of Arm's the middle one
     by the speed of products; where there is none, one of those that were measured.
 
-    One without kernels on integers borrows those of another, faster by `BORROWED` where it has wider instructions.
-    ValueError for no name of a processor.
+    One without kernels on integers borrows those of another, if there is one with the same instructions. ValueError for
+    no name of a processor.
     """
     named = processors(cpu).profiles
     known = [each for name in shipped() if not (each := load_profile(name)).modelled]
@@ -44,20 +39,14 @@ def profile_of(cpu: str) -> CostProfile:
     profile = next((each for each in among if each.isa == "avx512"), among[len(among) // 2])
     if "qs8_gemm" in profile.kernels:
         return profile
-    lender = next(each for each in known if "qs8_gemm" in each.kernels)
-    factor = BORROWED if profile.isa == "avx512" != lender.isa else 1.0
-    borrowed = {
-        kernel: _faster(lender.kernels[kernel], factor) for kernel in INTEGER_KERNELS if kernel in lender.kernels
-    }
+    lenders = [each for each in known if "qs8_gemm" in each.kernels]
+    lender = next((each for each in lenders if each.isa == profile.isa), lenders[0])
+    borrowed = {kernel: lender.kernels[kernel] for kernel in INTEGER_KERNELS if kernel in lender.kernels}
     return replace(
         profile,
         processor=f"{profile.processor} (on integers by that of {lender.processor})",
         kernels={**profile.kernels, **borrowed},
     )
-
-
-def _faster(cost: KernelCost, factor: float) -> KernelCost:
-    return replace(cost, **{name: getattr(cost, name) * factor for name in COSTS})
 
 
 @dataclass(frozen=True)

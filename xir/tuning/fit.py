@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from xir.cost.profile import COSTS, KernelCost, by_level, weights_by_level
-from xir.cost.work import KERNELS, Kernel, Work
+from xir.cost.work import KERNELS, Kernel, Work, computes
 from xir.tuning.measure import Measured
 
 Tile = tuple[int, int, int]
@@ -26,12 +26,16 @@ BY_ROW = [(1, columns, 0) for columns in WIDTHS]
 WITH_NARROW = TILES + [(rows, columns, columns // 2) for rows, columns, _ in TILES]
 """The same where products of few columns may take another kernel: `src/operators/convolution-nhwc.c`."""
 
-TILED: dict[Kernel, list[Tile]] = {
-    **dict.fromkeys(("gemm", "igemm"), WITH_NARROW),
-    **dict.fromkeys(("bmm", "qs8_gemm", "qs8_igemm"), TILES),
+TILED: dict[str, list[Tile]] = {
+    **dict.fromkeys(("gemm", "igemm", "bmm"), TILES),
     **dict.fromkeys(("gemv", "dwconv", "dwconv_strided"), BY_ROW),
-    **dict.fromkeys(("qs8_gemv", "qs8_dwconv", "qs8_dwconv_strided"), BY_ROW),
 }
+"""By what a kernel computes."""
+
+
+def tiles_of(kernel: Kernel) -> list[Tile]:
+    """Those that a kernel may have; only fp32 products of constant weights have another one for few columns."""
+    return WITH_NARROW if kernel in ("gemm", "igemm") else TILED.get(computes(kernel), [(1, 1, 0)])
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def fit(
         np.array([sum(known[work.kernel].nanoseconds(work, caches) for work in each) for each in others], float),
         caches,
     )
-    return min((fit_tile(problem, *tile) for tile in TILED.get(kernel, [(1, 1, 0)])), key=lambda found: found.error)
+    return min((fit_tile(problem, *tile) for tile in tiles_of(kernel)), key=lambda found: found.error)
 
 
 def fit_tile(problem: KernelProblem, rows: int, columns: int, narrow: int) -> Fit:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Literal
+from typing import Literal, get_args
 
 from xir.cost.profile import READ_WEIGHTS
 from xir.cost.work import Work
 from xir.transforms.xnnpack.analysis.node_costs import FLOAT_BYTES
 from xir.tuning.samples import (
+    GROUP,
     AdditionSample,
     AttentionSample,
     ByRowSample,
     ConversionSample,
     ConvolutionSample,
     DepthwiseSample,
+    DynamicConversionSample,
+    DynamicProductSample,
     EnlargementSample,
+    Function,
     FunctionSample,
     MeanSample,
     PhasesSample,
@@ -27,6 +31,7 @@ from xir.tuning.samples import (
     SwapSample,
     TableSample,
     TranspositionSample,
+    Weights,
 )
 
 FEWEST_REPEATED, MOST_REPEATED = 9, 256
@@ -45,11 +50,20 @@ SHAPES = ((4, 256), (28, 128), (14, 64), (112, 32), (7, 512), (56, 64), (28, 32)
           (4, 512), (112, 64), (28, 24), (28, 256), (14, 40))  # fmt: skip
 """Height and width, and channels, so mixed that each n-th has small and large ones."""
 
+SOME = SHAPES[:6]
+"""Of these, for kernels on fp16 and of numbers that are quantised at run time: all have to fit into the time."""
+
 NARROW = ((56, 16), (112, 8), (28, 4))
 """The same for convolutions of fewer channels than a kernel computes at once."""
 
 UNEVEN = ((56, 24), (28, 40), (14, 72), (28, 88), (7, 120))
 """The same for plain products whose columns are no whole tiles, for which XNNPACK has another kernel."""
+
+UNEVEN_TAPS: tuple[tuple[type[ConvolutionSample | DepthwiseSample], tuple[int, int]], ...] = (
+    (ConvolutionSample, (1, 1)),
+    (DepthwiseSample, (3, 3)),
+)
+"""What tells the columns of tiles on fp16."""
 
 MATRICES = ((3, 512), (2, 1024), (7, 1024), (4, 2048), (7, 2048), (14, 2048))
 """The same for plain products by matrices that caches do not hold."""
@@ -65,6 +79,9 @@ OTHERS = ((1, 64), (56, 64), (14, 40), (28, 96), (4, 16), (224, 64), (7, 256), (
 
 INTEGER_TAPS = ((3, 1), (3, 3), (5, 5))
 """Of depthwise convolutions on integers: as many as their kernels have."""
+
+FUNCTIONS: tuple[Function, ...] = get_args(Function)
+WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 
 LARGE = ((224, 64), (448, 32), (448, 64))
 """The same for kernels that multiply, whose images leave the last cache."""
@@ -101,7 +118,7 @@ class Measured:
 
 def samples(every: int = 1) -> list[Sample]:
     """What is measured: images of 4 to 112 pixels with 32 to 512 channels, as networks have them, or some of those."""
-    chosen = [*float_samples(every), *integer_samples(every)]
+    chosen = [*float_samples(every), *integer_samples(every), *half_samples(every), *dynamic_samples(every)]
     return [each for each in chosen if not isinstance(each, ConvolutionSample) or products(each) <= LARGEST_PRODUCT]
 
 
@@ -139,7 +156,7 @@ def float_samples(every: int) -> Iterator[Sample]:
         yield from (
             kind(size, channels) for kind in (AdditionSample, ByRowSample, SwapSample, MeanSample, EnlargementSample)
         )
-        yield from (FunctionSample(size, channels, kind) for kind in ("sigmoid", "tanh", "gelu", "exp", "log"))
+        yield from (FunctionSample(size, channels, kind) for kind in FUNCTIONS)
         yield from (PoolingSample(size, channels, kind) for kind in ("max_pool", "average_pool"))
         if size > 1:
             yield TranspositionSample(size, channels)
@@ -150,27 +167,64 @@ def float_samples(every: int) -> Iterator[Sample]:
 def integer_samples(every: int) -> Iterator[Sample]:
     """Those on 8-bit integers."""
     for size, channels in SHAPES[::every]:
-        yield from (ConvolutionSample(size, channels, taps, quantized=True) for taps in ((1, 1), (3, 3)))
-        yield from (DepthwiseSample(size, channels, taps, quantized=True) for taps in INTEGER_TAPS)
-        yield from (
-            PhasesSample(size, channels, taps, (2, 2), quantized=True) for taps in INTEGER_TAPS if size % 2 == 0
-        )
+        yield from (ConvolutionSample(size, channels, taps, numbers="i8") for taps in ((1, 1), (3, 3)))
+        yield from (DepthwiseSample(size, channels, taps, numbers="i8") for taps in INTEGER_TAPS)
+        yield from (PhasesSample(size, channels, taps, (2, 2), numbers="i8") for taps in INTEGER_TAPS if size % 2 == 0)
     for size, channels in NARROW[::every]:
-        yield ConvolutionSample(size, channels, (3, 3), quantized=True)
+        yield ConvolutionSample(size, channels, (3, 3), numbers="i8")
     for size, channels in LARGE[::every]:
-        yield ConvolutionSample(size, channels, (1, 1), quantized=True)
-        yield DepthwiseSample(size, channels, (3, 3), quantized=True)
-        yield PhasesSample(size, channels, (3, 3), (2, 2), quantized=True)
+        yield ConvolutionSample(size, channels, (1, 1), numbers="i8")
+        yield DepthwiseSample(size, channels, (3, 3), numbers="i8")
+        yield PhasesSample(size, channels, (3, 3), (2, 2), numbers="i8")
     for size, channels in WIDE[::every]:
-        yield from (DepthwiseSample(size, channels, taps, quantized=True) for taps in ((3, 3), (5, 5)))
-    yield from (ConvolutionSample(1, size, (1, 1), quantized=True) for size in VECTORS[::every])
+        yield from (DepthwiseSample(size, channels, taps, numbers="i8") for taps in ((3, 3), (5, 5)))
+    yield from (ConvolutionSample(1, size, (1, 1), numbers="i8") for size in VECTORS[::every])
     for size, channels in OTHERS[::every]:
         yield ConversionSample(size, channels)
-        yield from (kind(size, channels, quantized=True) for kind in (AdditionSample, TableSample, MeanSample))
-        yield PoolingSample(size, channels, "max_pool", quantized=True)
+        yield from (kind(size, channels, numbers="i8") for kind in (AdditionSample, TableSample, MeanSample))
+        yield PoolingSample(size, channels, "max_pool", numbers="i8")
         if size > 1:
             # Products by a single number in a row would be one table.
-            yield ByRowSample(size, channels, quantized=True)
+            yield ByRowSample(size, channels, numbers="i8")
+
+
+def half_samples(every: int) -> Iterator[Sample]:
+    """Those on fp16."""
+    for size, channels in SOME[::every]:
+        yield from (ConvolutionSample(size, channels, taps, numbers="f16") for taps in ((1, 1), (3, 3)))
+        yield from (DepthwiseSample(size, channels, taps, numbers="f16") for taps in ((3, 1), (3, 3), (5, 5)))
+        yield from (
+            PhasesSample(size, channels, taps, (2, 2), numbers="f16") for taps in ((3, 3), (5, 5)) if size % 2 == 0
+        )
+    for size, channels in UNEVEN[::every]:
+        yield from (kind(size, channels, taps, numbers="f16") for kind, taps in UNEVEN_TAPS)
+    yield from (ConvolutionSample(1, size, (1, 1), numbers="f16") for size in VECTORS[::every])
+    for size, channels in LARGE[::every]:
+        yield ConvolutionSample(size, channels, (1, 1), numbers="f16")
+        yield DepthwiseSample(size, channels, (3, 3), numbers="f16")
+        yield PhasesSample(size, channels, (3, 3), (2, 2), numbers="f16")
+    yield from (DepthwiseSample(*each, (5, 5), numbers="f16") for each in WIDE[::every])
+    for size, channels in OTHERS[::every]:
+        yield ConversionSample(size, channels, "f16")
+        yield from (kind(size, channels, numbers="f16") for kind in (AdditionSample, ByRowSample, MeanSample))
+        yield from (FunctionSample(size, channels, kind, numbers="f16") for kind in FUNCTIONS)
+        yield from (PoolingSample(size, channels, kind, numbers="f16") for kind in ("max_pool", "average_pool"))
+        yield EnlargementSample(size, channels, numbers="f16")
+        if size > 1:
+            yield TranspositionSample(size, channels, numbers="f16")
+    yield from (AttentionSample(*each, numbers="f16") for each in ATTENTION[::every])
+    yield from (SoftmaxSample(*each, numbers="f16") for each in ROWS[::every])
+
+
+def dynamic_samples(every: int) -> Iterator[Sample]:
+    """Those of numbers that are quantised at run time."""
+    grouped = [shape for shape in (*SOME, *MATRICES) if shape[1] % GROUP == 0]
+    for size, channels in grouped[::every]:
+        yield from (DynamicProductSample(size, channels, bits) for bits in WEIGHTS)
+    yield from (DynamicProductSample(*each, "qc8w") for each in LARGE[::every])
+    yield from (DynamicProductSample(size, channels, "qc8w", (3, 3)) for size, channels in SOME[::every])
+    yield from (DynamicProductSample(1, size, bits) for size in VECTORS[::every] for bits in WEIGHTS)
+    yield from (DynamicConversionSample(size, channels) for size, channels in OTHERS[::every])
 
 
 def products(sample: ConvolutionSample) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
@@ -11,27 +11,51 @@ from math import prod
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, f32, i8, i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, f16, f32, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from xir.cost.work import Kernel, Work
 from xir.dialects import xnnpack
-from xir.dialects.quant import UniformType
+from xir.dialects.quant import UniformType, storage_limits
 from xir.dialects.xnnpack.base import Shape, element_type, tensor_type, u32s
 from xir.dialects.xnnpack.kinds import UnaryKind
+from xir.dialects.xnnpack.quantization import i4
 from xir.emitter import emit
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
 from xir.transforms.registry import passes_of
-from xir.transforms.xnnpack.analysis.node_costs import INTEGER_FORMS, is_copied, work_of
+from xir.transforms.xnnpack.analysis.node_costs import (
+    DYNAMIC_FORMS,
+    HALF_FORMS,
+    INTEGER_FORMS,
+    is_copied,
+    work_of,
+)
 
-QUANTIZED = UniformType.per_tensor(i8, f32, 1 / 16, 3)
-"""The elements of samples on 8-bit integers."""
+Numbers = Literal["f32", "i8", "f16"]
+"""What a sample computes with: fp32, 8-bit integers with a scale, or fp16."""
+
+ELEMENTS: dict[Numbers, Attribute] = {"f32": f32, "i8": UniformType.per_tensor(i8, f32, 1 / 16, 3), "f16": f16}
 
 WEIGHT_SCALE = 1 / 128
-"""Of what these are multiplied by."""
+"""Of the integers that others are multiplied by."""
+
+FORMS: dict[Numbers, Mapping[Kernel, Kernel]] = {"i8": INTEGER_FORMS, "f16": HALF_FORMS}
+"""What runs a node on fp32 -> what runs it on other numbers."""
+
+Function = Literal["sigmoid", "tanh", "gelu", "exp", "log"]
+
+Weights = Literal["qc8w", "qc4w", "qb4w"]
+"""Of products of numbers that are quantised at run time: 8 or 4 bits with a scale for each channel, or 4 bits with one
+for each group. XNNPACK's names."""
+
+DATATYPES: dict[Weights, str] = {"qc8w": "QCInt8", "qc4w": "QCInt4", "qb4w": "QBInt4"}
+"""What the file calls them."""
+
+GROUP = 32
+"""Weights that have one scale."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +64,7 @@ class Sample(ABC):
 
     size: int
     channels: int
-    quantized: bool = field(default=False, kw_only=True)
-    """Whether its numbers are 8-bit integers, instead of fp32."""
+    numbers: Numbers = field(default="f32", kw_only=True)
 
     @property
     def shape(self) -> Shape:
@@ -50,7 +73,12 @@ class Sample(ABC):
     @property
     def type(self) -> TensorType:
         """Of its operand and its result."""
-        return tensor_type(QUANTIZED if self.quantized else f32, self.shape)
+        return tensor_type(ELEMENTS[self.numbers], self.shape)
+
+    @property
+    def given(self) -> TensorType:
+        """Of the image that every sample of a chain is given."""
+        return self.type
 
     @property
     @abstractmethod
@@ -58,8 +86,8 @@ class Sample(ABC):
         """The kernel that is measured. What others of its nodes run has to be known by then."""
 
     def form(self, kernel: Kernel) -> Kernel:
-        """A kernel on fp32 numbers, or the one that does the same on integers."""
-        return INTEGER_FORMS[kernel] if self.quantized else kernel
+        """The kernel that does on the sample's numbers what another one does on fp32."""
+        return FORMS[self.numbers][kernel] if self.numbers in FORMS else kernel
 
     @abstractmethod
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
@@ -68,7 +96,11 @@ class Sample(ABC):
 
     def weights(self, shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
         """Random numbers; if they are quantised, with a scale for each index of dimension `axis`, or one for all."""
-        return random_integers(shape, axis, ctx) if self.quantized else random_constant(shape, ctx)
+        if self.numbers != "i8":
+            return random_constant(shape, ctx, self.type.element_type)
+        one = UniformType.per_tensor(i8, f32, WEIGHT_SCALE)
+        each = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
+        return random_integers(shape, each, ctx)
 
     def works(self) -> list[Work]:
         """What its nodes do, in a chain."""
@@ -77,8 +109,8 @@ class Sample(ABC):
 
 @cache
 def _works(sample: Sample) -> tuple[Work, ...]:
-    ctx, block = XirContext(), Block(arg_types=[sample.type])
-    value = image = block.args[0]
+    ctx, block = XirContext(), Block(arg_types=[sample.type, sample.given])
+    value, image = block.args
     chain: list[list[Operation]] = []
     for _ in range(3):
         chain.append(list(sample.nodes(value, image, ctx)))
@@ -178,11 +210,11 @@ class AttentionSample(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "bmm"
+        return self.form("bmm")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         kind = xnnpack.BatchMatrixMultiplyOp
-        scores = tensor_type(f32, (1, self.heads, self.size, self.size))
+        scores = tensor_type(self.type.element_type, (1, self.heads, self.size, self.size))
         properties = {"transpose_b": UnitAttr()}
         yield (made := kind.create(operands=[value, image], result_types=[scores], properties=properties))
         yield kind.create(operands=[made.output, image], result_types=[value.type])
@@ -217,11 +249,11 @@ class ByRowSample(Sample):
 class FunctionSample(Sample):
     """A function of each number."""
 
-    kind: Literal["sigmoid", "tanh", "gelu", "exp", "log"]
+    kind: Function
 
     @property
     def kernel(self) -> Kernel:
-        return self.kind
+        return self.form(self.kind)
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield function(self.kind, value)
@@ -270,7 +302,7 @@ class TranspositionSample(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "transpose"
+        return self.form("transpose")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         planes = (1, self.channels, self.size, self.size)
@@ -284,21 +316,65 @@ class TranspositionSample(Sample):
 
 @dataclass(frozen=True)
 class ConversionSample(Sample):
-    """A conversion to 8-bit integers, and back.
+    """A conversion of fp32 to other numbers, and back.
 
-    Reshapes stand between, since XNNPACK would make a table of conversions in a row.
+    Reshapes stand between, since XNNPACK would make a table of conversions to integers in a row.
     """
+
+    between: Numbers = "i8"
 
     @property
     def kernel(self) -> Kernel:
-        return "qs8_convert"
+        return "qs8_convert" if self.between == "i8" else "f16_convert"
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         flat = (self.size**2, self.channels)
-        yield (there := conversion(value, tensor_type(QUANTIZED, self.shape)))
+        yield (there := conversion(value, tensor_type(ELEMENTS[self.between], self.shape)))
         yield (moved := reshaped(there.results[0], flat))
         yield (back := conversion(moved.output, tensor_type(f32, flat)))
         yield reshaped(back.results[0], self.shape)
+
+
+@dataclass(frozen=True)
+class DynamicProductSample(Sample):
+    """A product, or a convolution of more taps, of the image as it was quantised at run time, added to what came
+    before: the conversion itself runs once in a chain."""
+
+    bits: Weights
+    taps: tuple[int, int] = (1, 1)
+
+    @property
+    def kernel(self) -> Kernel:
+        product: Kernel = "igemm" if self.taps != (1, 1) else "gemm" if self.size > 1 else "gemv"
+        return DYNAMIC_FORMS[DATATYPES[self.bits], product]
+
+    @property
+    def given(self) -> TensorType:
+        return tensor_type(xnnpack.DynamicType.of(1 if self.taps == (1, 1) else 3), self.shape)
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        if self.taps == (1, 1):
+            yield (filter := dynamic_weights((self.channels, self.channels), self.bits, ctx))
+            yield (made := product(image, filter, self.type))
+        else:
+            yield (filter := dynamic_weights((self.channels, *self.taps, self.channels), self.bits, ctx))
+            yield (made := convolution(xnnpack.Conv2dOp, image, filter, self.taps, 1, self.type))
+        yield arithmetic("add", value, made.results[0])
+
+
+@dataclass(frozen=True)
+class DynamicConversionSample(Sample):
+    """A conversion to integers with a scale for each row, their product with one column, and the sum with that."""
+
+    @property
+    def kernel(self) -> Kernel:
+        return "qd8_convert"
+
+    def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
+        yield (rows := conversion(value, tensor_type(xnnpack.DynamicType.of(1), self.shape)))
+        yield (filter := dynamic_weights((1, self.channels), "qc8w", ctx))
+        yield (made := product(rows.results[0], filter, tensor_type(f32, (*self.shape[:-1], 1))))
+        yield arithmetic("add", value, made.output)
 
 
 @dataclass(frozen=True)
@@ -307,7 +383,7 @@ class SoftmaxSample(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "softmax"
+        return self.form("softmax")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         yield xnnpack.SoftmaxOp.create(operands=[value], result_types=[value.type])
@@ -351,11 +427,11 @@ class EnlargementSample(Sample):
 
     @property
     def kernel(self) -> Kernel:
-        return "resize"
+        return self.form("resize")
 
     def nodes(self, value: SSAValue, image: SSAValue, ctx: XirContext) -> Iterator[Operation]:
         size = IntegerAttr(2 * self.size, i32)
-        large = tensor_type(f32, (1, 2 * self.size, 2 * self.size, self.channels))
+        large = tensor_type(self.type.element_type, (1, 2 * self.size, 2 * self.size, self.channels))
         properties = {"new_height": size, "new_width": size}
         made = xnnpack.StaticResizeBilinear2dOp.create(operands=[value], result_types=[large], properties=properties)
         yield made
@@ -396,7 +472,8 @@ def transposed(value: SSAValue, perm: Shape, shape: Shape) -> xnnpack.StaticTran
 def sliced(value: SSAValue, offsets: Shape, sizes: Shape) -> xnnpack.StaticSliceOp:
     """A part of a tensor."""
     properties = {"offsets": u32s(offsets), "sizes": u32s(sizes)}
-    return xnnpack.StaticSliceOp.create(operands=[value], result_types=[tensor_type(f32, sizes)], properties=properties)
+    result = tensor_type(element_type(value), sizes)
+    return xnnpack.StaticSliceOp.create(operands=[value], result_types=[result], properties=properties)
 
 
 def convolution(
@@ -405,26 +482,40 @@ def convolution(
     filter: xnnpack.ConstantOp,
     taps: tuple[int, int],
     groups: int,
+    result: TensorType | None = None,
 ) -> Operation:
-    """A convolution that keeps the shape."""
+    """A convolution that keeps the shape, and the type if there is no other."""
     height, width = taps
     padding = u32s((height // 2, (width - 1) // 2, (height - 1) // 2, width // 2))
     properties = {"padding": padding, "groups": IntegerAttr(groups, i32)}
-    return op.create(operands=[value, filter.output], result_types=[value.type], properties=properties)
+    return op.create(operands=[value, filter.output], result_types=[result or value.type], properties=properties)
 
 
-def random_constant(shape: Shape, ctx: XirContext) -> xnnpack.ConstantOp:
+def product(value: SSAValue, filter: xnnpack.ConstantOp, result: TensorType) -> xnnpack.FullyConnectedOp:
+    """A product with a matrix of weights."""
+    return xnnpack.FullyConnectedOp.create(operands=[value, filter.output], result_types=[result])
+
+
+def dynamic_weights(shape: Shape, bits: Weights, ctx: XirContext) -> xnnpack.ConstantOp:
+    """Weights of products of numbers that are quantised at run time; the first dimension is that of the channels."""
+    if bits == "qb4w":
+        scales = np.full((shape[0], shape[1] // GROUP), WEIGHT_SCALE)
+        return random_integers(shape, UniformType.blockwise(i4, f32, {0: 1, 1: GROUP}, scales), ctx)
+    storage = i8 if bits == "qc8w" else i4
+    return random_integers(shape, UniformType.per_axis(storage, f32, 0, [WEIGHT_SCALE] * shape[0]), ctx)
+
+
+def random_constant(shape: Shape, ctx: XirContext, element: Attribute = f32) -> xnnpack.ConstantOp:
     """Weights; equal ones would be packed once."""
     values = np.random.default_rng().standard_normal(shape, dtype=np.float32) / np.sqrt(np.prod(shape[1:]))
-    return xnnpack.ConstantOp(make_dense(values.astype(np.float32), ctx, "weights"))
+    return xnnpack.ConstantOp(make_dense(values.astype(np.float32), ctx, "weights", element))
 
 
-def random_integers(shape: Shape, axis: int | None, ctx: XirContext) -> xnnpack.ConstantOp:
-    """Weights in 8 bits."""
-    values = np.random.default_rng().integers(-127, 128, shape, np.int8)
-    one = UniformType.per_tensor(i8, f32, WEIGHT_SCALE)
-    quantized = one if axis is None else UniformType.per_axis(i8, f32, axis, [WEIGHT_SCALE] * shape[axis])
-    return xnnpack.ConstantOp(make_dense(values, ctx, "weights"), tensor_type(quantized, shape))
+def random_integers(shape: Shape, element: UniformType, ctx: XirContext) -> xnnpack.ConstantOp:
+    """Weights in 8 or 4 bits."""
+    values = np.random.default_rng().integers(*storage_limits(element.storage), shape, np.int8, endpoint=True)
+    stored = make_dense(values, ctx, "weights", element.storage)
+    return xnnpack.ConstantOp(stored, tensor_type(element, shape))
 
 
 def repeated(nodes: Sequence[Operation], before: SSAValue, value: SSAValue) -> list[Operation]:
@@ -457,14 +548,18 @@ def program(sample: Sample, count: int, shares_weights: bool = False) -> bytes:
         block.insert_ops_before(ops, subgraph.yield_op)
         return ops[-1].results[0]
 
-    if sample.quantized:
-        # Two conversions: XNNPACK would make a table of what is computed from one alone.
-        value, given = add(conversion(value, sample.type)), add(conversion(given, sample.type))
+    if sample.numbers != "f32":
+        value = add(conversion(value, sample.type))
+    if sample.given.element_type != f32:
+        # A conversion of its own: XNNPACK would make a table of what is computed from one alone.
+        given = add(conversion(given, sample.given))
     first, before = list(sample.nodes(value, given, ctx)), value
     value = add(*first)
     for _ in range(count - 1):
         value = add(*(repeated(first, before, value) if shares_weights else sample.nodes(value, given, ctx)))
-    subgraph.yield_op.operands = [add(conversion(value, tensor_type(f32, sample.shape))) if sample.quantized else value]
+    if sample.numbers != "f32":
+        value = add(conversion(value, tensor_type(f32, sample.shape)))
+    subgraph.yield_op.operands = [value]
     PassManager(ctx, passes_of("emit")).run(module)
     file = BytesIO()
     emit(module, ctx, file)

@@ -54,10 +54,11 @@ def chosen(found: dict[Form, Predicted], profiles: list[CostProfile]) -> Form:
 def test_the_formula_predicts_measured_processors(name: str, typical: float, most: float) -> None:
     """Nodes of all kernels, of all sizes that are measured: the median factor, and that of the worst tenth."""
     modelled, measured = profile_of(load_core(name)), load_profile(name)
-    works = [work for sample in samples() for work in sample.works() if measured.knows(work)]
+    known = [sample for sample in samples() if sample.kernel in measured.kernels]
+    works = [work for sample in known for work in sample.works() if measured.knows(work)]
     ratios = [modelled.nanoseconds(work) / measured.nanoseconds(work) for work in works]
     factors = sorted(max(ratio, 1 / ratio) for ratio in ratios)
-    assert len(factors) > 800
+    assert len(factors) > 700
     assert median(factors) < typical
     assert factors[int(0.9 * len(factors))] < most
     products = [

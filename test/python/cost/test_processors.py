@@ -34,7 +34,16 @@ def cpuinfo(folder: Path, vendor: str, family: int, model: int, flags: str) -> P
         # A virtual machine may hide instructions, and XNNPACK then takes the kernels of older processors.
         ("AuthenticAMD", 25, 17, AVX2, "zen3", "this is zen4 (avx2), whose nearest profile is of zen3"),
         ("AuthenticAMD", 25, 17, "fpu", "generic-x86", "zen4 (neither AVX2 nor AVX-512) has no profile near it"),
-        ("GenuineIntel", 6, 143, AVX512, "generic-x86", "sapphirerapids (avx512) has no profile near it"),
+        ("GenuineIntel", 6, 207, AVX512, "emeraldrapids", "this is emeraldrapids (avx512)"),
+        (
+            "GenuineIntel",
+            6,
+            143,
+            AVX512,
+            "emeraldrapids",
+            "this is sapphirerapids (avx512), whose nearest profile is of emeraldrapids",
+        ),
+        ("GenuineIntel", 6, 60, AVX2, "generic-x86", "haswell (avx2) has no profile near it"),
         ("GenuineIntel", 6, 255, AVX512, "generic-x86", "GenuineIntel family 6 model 255 has no profile near it"),
     ],
 )

@@ -28,6 +28,8 @@ from xir.tuning.samples import (
     ConversionSample,
     ConvolutionSample,
     DepthwiseSample,
+    DynamicConversionSample,
+    DynamicProductSample,
     EnlargementSample,
     FunctionSample,
     MeanSample,
@@ -67,6 +69,12 @@ TRUTH = CostProfile(
         "qs8_igemm": KernelCost(0.02, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, 0.01, rows=4, columns=8),
         "qs8_dwconv": KernelCost(0.09, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, columns=16),
         "qs8_dwconv_strided": KernelCost(0.1, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=32),
+        "f16_gemm": KernelCost(0.01, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, 0.01, rows=4, columns=32),
+        "f16_dwconv": KernelCost(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 300.0, 3.0, reread=0.02, columns=32),
+        "f16_dwconv_strided": KernelCost(0.04, 0.01, 0.02, 0.04, 0.0, 0.0, 200.0, 4.0, columns=8),
+        "qc8w_gemm": KernelCost(0.01, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, 0.01, rows=4, columns=8),
+        "qb4w_gemm": KernelCost(0.02, 0.004, 0.01, 0.02, 0.05, 0.08, 700.0, 1.0, 0.01, rows=4, columns=8),
+        "qd8_convert": KernelCost(20.0, 0.02, 0.03, 0.05, 0.0, 0.0, 250.0, 0.0),
     },
 )
 
@@ -84,7 +92,7 @@ def test_known_costs_are_found() -> None:
     for kernel, found in fits.items():
         wanted = TRUTH.kernels[kernel]
         assert found.error < 1e-6, kernel
-        if kernel in ("gemm", "igemm", "bmm", "qs8_gemm", "qs8_igemm"):
+        if kernel in ("gemm", "igemm", "bmm", "qs8_gemm", "qs8_igemm", "f16_gemm", "qc8w_gemm", "qb4w_gemm"):
             tiles = [(cost.rows, cost.columns, cost.narrow) for cost in (found.cost, wanted)]
             assert tiles[0] == tiles[1]
             assert found.cost.work == pytest.approx(wanted.work, rel=1e-3)
@@ -101,6 +109,9 @@ def test_known_costs_are_found() -> None:
             # Of one row, every multiply-add reads a weight, so what these cost together is all that can be known.
             assert found.cost.streamed - found.cost.weights == pytest.approx(0.08, rel=1e-3)
             assert found.cost.weights - found.cost.held == pytest.approx(0.01, rel=1e-3)
+        if kernel == "qd8_convert":
+            costs = (found.cost.work, found.cost.traffic, found.cost.call)
+            assert costs == pytest.approx((wanted.work, wanted.traffic, wanted.call), rel=1e-3)
         if kernel == "elementwise":
             costs = (found.cost.traffic, found.cost.far, found.cost.memory)
             assert costs == pytest.approx((wanted.traffic, wanted.far, wanted.memory), rel=1e-3)
@@ -137,11 +148,19 @@ def test_no_cost_is_below_zero() -> None:
      AdditionSample(5, 8), ByRowSample(5, 8), SwapSample(5, 8), FunctionSample(5, 8, "gelu"), TranspositionSample(5, 8),
      TranspositionSample(5, 8, planes=True), SoftmaxSample(5, 8), MeanSample(5, 8),
      PoolingSample(5, 8, "max_pool"), PoolingSample(5, 8, "average_pool"), EnlargementSample(5, 8),
-     AttentionSample(5, 8, 2), ConversionSample(5, 8), ConvolutionSample(5, 8, (1, 1), quantized=True),
-     ConvolutionSample(5, 8, (3, 3), quantized=True),
-     DepthwiseSample(5, 8, (5, 5), quantized=True), PhasesSample(4, 8, (3, 3), (2, 2), quantized=True),
-     AdditionSample(5, 8, quantized=True), TableSample(5, 8, quantized=True), MeanSample(5, 8, quantized=True),
-     PoolingSample(5, 8, "max_pool", quantized=True)],
+     AttentionSample(5, 8, 2), ConversionSample(5, 8), ConvolutionSample(5, 8, (1, 1), numbers="i8"),
+     ConvolutionSample(5, 8, (3, 3), numbers="i8"),
+     DepthwiseSample(5, 8, (5, 5), numbers="i8"), PhasesSample(4, 8, (3, 3), (2, 2), numbers="i8"),
+     AdditionSample(5, 8, numbers="i8"), TableSample(5, 8, numbers="i8"), MeanSample(5, 8, numbers="i8"),
+     PoolingSample(5, 8, "max_pool", numbers="i8"),
+     ConvolutionSample(5, 8, (1, 1), numbers="f16"), ConvolutionSample(5, 8, (3, 3), numbers="f16"),
+     DepthwiseSample(5, 8, (5, 5), numbers="f16"), PhasesSample(4, 8, (3, 3), (2, 2), numbers="f16"),
+     AdditionSample(5, 8, numbers="f16"), ByRowSample(5, 8, numbers="f16"), FunctionSample(5, 8, "tanh", numbers="f16"),
+     TranspositionSample(5, 8, numbers="f16"), SoftmaxSample(5, 8, numbers="f16"), MeanSample(5, 8, numbers="f16"),
+     PoolingSample(5, 8, "max_pool", numbers="f16"), PoolingSample(5, 8, "average_pool", numbers="f16"),
+     EnlargementSample(5, 8, numbers="f16"), ConversionSample(5, 8, "f16"),
+     DynamicProductSample(5, 32, "qc8w"), DynamicProductSample(5, 32, "qc4w"), DynamicProductSample(5, 32, "qb4w"),
+     DynamicProductSample(5, 8, "qc8w", (3, 3)), DynamicConversionSample(5, 32)],
 )  # fmt: skip
 def test_a_chain_runs(sample: Sample) -> None:
     image = np.ones(sample.shape, np.float32)
@@ -158,9 +177,10 @@ def test_a_chain_runs(sample: Sample) -> None:
         EnlargementSample: 1.0,
         ConversionSample: 1.0,
     }
+    products = ConvolutionSample | DepthwiseSample | PhasesSample | DynamicProductSample
     if type(sample) in wanted:
         np.testing.assert_allclose(result, wanted[type(sample)], rtol=1e-5)
-    elif isinstance(sample, ConvolutionSample | DepthwiseSample | PhasesSample | ByRowSample):
+    elif isinstance(sample, products | ByRowSample):
         assert np.ptp(result) > 0
     else:
         assert np.isfinite(result).all()

@@ -12,19 +12,20 @@ from itertools import takewhile
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, f16, f32, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from xir.cost.work import Kernel, Work
+from xir.cost.work import FLOAT_KERNELS, HALF_KERNELS, Kernel, Work
 from xir.dialects import xnnpack
 from xir.dialects.quant import UniformType
-from xir.dialects.xnnpack.base import NodeOp, element_type, ints, shape_of
+from xir.dialects.xnnpack.base import NodeOp, WeightedOp, element_type, ints, shape_of
 from xir.dialects.xnnpack.interfaces import Elementwise, moves_data
+from xir.dialects.xnnpack.signatures import datatype_of
 from xir.ir.shapes import Shape
 from xir.ir.walking import ops_in
 from xir.transforms.analysis.cost import tensor_bytes
 
-FLOAT_BYTES = 4
+FLOAT_BYTES, HALF_BYTES = 4, 2
 
 FIRST_CACHE = 32 << 10
 """The bytes of numbers that a core's first cache has: 32 KB on most processors, and 48 KB or 64 KB on some."""
@@ -69,9 +70,27 @@ INTEGER_FORMS: Mapping[Kernel, Kernel] = {
 }
 """What runs a node on fp32 -> what runs it on 8-bit integers. Copies are the same, of a quarter of the bytes."""
 
+HALF_FORMS: Mapping[Kernel, Kernel] = {
+    "copy": "copy",
+    **{kernel: form for kernel in FLOAT_KERNELS for form in HALF_KERNELS if form == f"f16_{kernel}"},
+}
+"""The same for fp16, of half of the bytes."""
+
+DYNAMIC_FORMS: Mapping[tuple[str, Kernel], Kernel] = {
+    ("QCInt8", "gemm"): "qc8w_gemm",
+    ("QCInt8", "gemv"): "qc8w_gemv",
+    ("QCInt8", "igemm"): "qc8w_igemm",
+    ("QCInt4", "gemm"): "qc4w_gemm",
+    ("QCInt4", "gemv"): "qc4w_gemv",
+    ("QBInt4", "gemm"): "qb4w_gemm",
+    ("QBInt4", "gemv"): "qb4w_gemv",
+}
+"""The datatype of weights (`XNNDatatype`), and what runs a product on fp32 -> what runs one by such weights, of numbers
+that are quantised at run time, with a result in fp32."""
+
 
 def work_of(node: NodeOp) -> Work | None:
-    """What a node of known sizes does; None for one that no profile knows, such as in halves."""
+    """What a node of known sizes does; None for one that no profile knows, such as in bf16."""
     values = (*node.operands, *node.results)
     if any(DYNAMIC_INDEX in shape_of(value) for value in values):
         return None
@@ -79,12 +98,16 @@ def work_of(node: NodeOp) -> Work | None:
         return _converted(node)
     if all(element_type(value) == f32 for value in values):
         return _on_floats(node)
+    if is_half(node):
+        return None if (work := _on_floats(node)) is None else on_halves(work)
+    if isinstance(element_type(values[0]), xnnpack.DynamicType):
+        return _dynamic(node)
     return _on_integers(node) if all(is_signed(value) for value in values) else None
 
 
 def estimated_work_of(node: NodeOp) -> Work | None:
-    """The same also of a node that no profile knows, such as a transposition of integers or a product in halves: what
-    it does on fp32, of its own bytes. None for what has no form on fp32."""
+    """The same also of a node that no profile knows, such as a transposition of integers or a product in bf16: what it
+    does on fp32, of its own bytes. None for what has no form on fp32."""
     values = (*node.operands, *node.results)
     if (work := work_of(node)) is not None or any(DYNAMIC_INDEX in shape_of(value) for value in values):
         return work
@@ -118,6 +141,13 @@ def is_copied(node: xnnpack.StaticReshapeOp) -> bool:
     (readers, users) = ([use.operation for use in value.uses] for value in (node.output, node.input))
     inside = isinstance(node.input.owner, NodeOp) and all(isinstance(reader, NodeOp) for reader in readers)
     return not inside or len(readers) != 1 or len(users) != 1
+
+
+def is_half(node: NodeOp) -> bool:
+    """Whether a node computes in fp16; its weights and bias may be stored in fp32."""
+    computed = [value for value in node.operands if not isinstance(value.owner, xnnpack.ConstantOp)]
+    stored = {element_type(value) for value in node.operands}
+    return stored <= {f16, f32} and all(element_type(value) == f16 for value in (*computed, *node.results))
 
 
 def is_signed(value: SSAValue) -> bool:
@@ -155,15 +185,23 @@ def stored_constants(module: Operation) -> dict[Attribute, Stored]:
 
 def on_integers(work: Work) -> Work | None:
     """What the same node does on 8-bit integers, of what it does on fp32; None for one that no profile knows."""
-    kernel = INTEGER_FORMS.get(work.kernel)
+    if work.kernel in ("dwconv", "dwconv_strided"):
+        work = replace(work, inner=_tile(work.inner, INTEGER_DEPTHWISE_TILES))
+    return _in_bytes(work, INTEGER_FORMS.get(work.kernel), 1)
+
+
+def on_halves(work: Work) -> Work | None:
+    """What the same node does on fp16, of what it does on fp32; None for one that no profile knows."""
+    return _in_bytes(work, HALF_FORMS.get(work.kernel), HALF_BYTES)
+
+
+def _in_bytes(work: Work, kernel: Kernel | None, number: int) -> Work | None:
+    """The same by another kernel, on numbers of so many bytes each; None without such a kernel."""
     if kernel is None:
         return None
-    traffic, weights = work.traffic // FLOAT_BYTES, work.weights // FLOAT_BYTES
-    made = replace(work, kernel=kernel, traffic=traffic, weights=weights)
-    if work.kernel not in ("dwconv", "dwconv_strided"):
-        return made
-    made = replace(made, inner=_tile(work.inner, INTEGER_DEPTHWISE_TILES))
-    return replace(made, reread=_reread(made, 1))
+    traffic, weights = (number * size // FLOAT_BYTES for size in (work.traffic, work.weights))
+    reread = _reread(work, number) if work.kernel in ("dwconv", "dwconv_strided") else work.reread
+    return replace(work, kernel=kernel, traffic=traffic, weights=weights, reread=reread)
 
 
 by_shape = lru_cache(maxsize=1 << 14)
@@ -211,6 +249,11 @@ def _tile(taps: int, tiles: Sequence[int]) -> int:
 def converted(shape: Shape) -> Work:
     """A conversion of 8-bit integers to fp32, or back."""
     return Work("qs8_convert", traffic=(1 + FLOAT_BYTES) * prod(shape))
+
+
+def converted_halves(shape: Shape) -> Work:
+    """A conversion of fp16 to fp32, or back."""
+    return Work("f16_convert", traffic=(HALF_BYTES + FLOAT_BYTES) * prod(shape))
 
 
 def looked_up(shape: Shape) -> Work:
@@ -274,10 +317,28 @@ def _depthwise(node: xnnpack.DepthwiseConv2dOp) -> Work:
 
 
 def _converted(node: xnnpack.ConvertOp) -> Work | None:
-    """Between fp32 and integers; other types have kernels of their own."""
-    values = (node.input, node.output)
-    is_known = any(element_type(value) == f32 for value in values) and any(is_signed(value) for value in values)
-    return converted(shape_of(node.input)) if is_known else None
+    """Between fp32 and integers or halves; other types have kernels of their own."""
+    types = (element_type(node.input), element_type(node.output))
+    if f32 not in types:
+        return None
+    if f16 in types:
+        return converted_halves(shape_of(node.input))
+    if isinstance(types[1], xnnpack.DynamicType):
+        rows = prod(shape_of(node.input)[: -types[1].row_rank.data])
+        return Work("qd8_convert", rows, traffic=(1 + FLOAT_BYTES) * prod(shape_of(node.input)))
+    return converted(shape_of(node.input)) if any(map(is_signed, (node.input, node.output))) else None
+
+
+def _dynamic(node: NodeOp) -> Work | None:
+    """A product of numbers that are quantised at run time; its result is of fp32."""
+    if not isinstance(node, WeightedOp) or element_type(node.output) != f32:
+        return None
+    work, datatype = _on_floats(node), datatype_of(element_type(node.filter))
+    kernel = None if work is None or datatype is None else DYNAMIC_FORMS.get((datatype, work.kernel))
+    if work is None or kernel is None:
+        return None
+    traffic = prod(shape_of(node.input)) + FLOAT_BYTES * prod(shape_of(node.output))
+    return replace(work, kernel=kernel, traffic=traffic, weights=tensor_bytes(node.filter.type) or 0)
 
 
 def _deconvolution(node: xnnpack.Deconv2dOp) -> Work:
