@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from reference.runtimes import load_stock
+from torch import Tensor
 from xdsl.dialects.builtin import f32
 
 import xir
@@ -42,6 +44,27 @@ def test_agrees_with_the_quantized_program_in_eager(cpu: str, stride: int, multi
         assert difference.max() <= 1.001 * step
         # Steps apart are what sums in another order round differently.
         assert (difference > step / 2).float().mean() < 0.01
+
+
+@pytest.mark.parametrize(("taps", "stride", "multiplier"), [(3, 1, 1), (3, 2, 1), (5, 1, 2)])
+def test_halves_are_rounded_once_in_fp32(taps: int, stride: int, multiplier: int) -> None:
+    """On x86, whose kernels on fp16 round behind each tap."""
+    torch.manual_seed(3)
+    conv = torch.nn.Conv2d(8, 8 * multiplier, taps, stride, padding=taps // 2, groups=8).half().eval()
+    image = torch.randn(1, 8, 14, 14).half()
+    edge = xir.to_edge(torch.export.export(conv, (image,)))
+    found: dict[str, Tensor] = {}
+    for cpu in ("any", "x86"):
+        lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
+        (node,) = (op for op in lowered.module.walk() if isinstance(op, xnnpack.DepthwiseConv2dOp))
+        assert (element_type(node.input) == f32) == (cpu == "x86")
+        file = lowered.to_executorch().buffer
+        found[cpu] = torch.as_tensor(Runtime.get().load_program(file).load_method("forward").execute([image])[0])
+        assert torch.equal(load_stock(file).forward((image,))[0], found[cpu])
+    want = conv.double()(image.double())
+    errors = {cpu: (result.double() - want).abs() for cpu, result in found.items()}
+    assert (errors["x86"] <= 2**-11 * want.abs() + 1e-5).all()
+    assert errors["x86"].max() <= errors["any"].max()
 
 
 def profile(folder: Path, kernels: Mapping[Kernel, float], family: str = "x86") -> str:

@@ -1,9 +1,10 @@
-"""Layers on 8-bit integers that compute in fp32 between two conversions: what each form takes, and the rewrite."""
+"""Layers on 8-bit integers or fp16 that compute in fp32 between two conversions: what each form takes, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, f32
@@ -27,36 +28,59 @@ from xir.transforms.xnnpack.analysis.stays_float import name_of
 LEAST_GAIN = 0.1
 """The share of the time that fp32 must save by figures that were measured: predictions are not closer than that."""
 
+Narrow = Literal["int8", "fp16"]
+"""The numbers of a layer that may compute in fp32 instead."""
+
+FORMS: Mapping[Narrow, Callable[[Work], Work | None]] = {"int8": node_costs.on_integers, "fp16": node_costs.on_halves}
+"""What a node does on such numbers, of what it does on fp32."""
+
+CONVERTED: Mapping[Narrow, Callable[[Shape], Work]] = {
+    "int8": node_costs.converted,
+    "fp16": node_costs.converted_halves,
+}
+"""A conversion between them and fp32."""
+
+STAYS: Mapping[Narrow, tuple[str, str]] = {
+    "int8": ("stays-integer", "on integers"),
+    "fp16": ("stays-half", "in fp16"),
+}
+"""The name of the remark that a node keeps them, and what it says."""
+
+FIGURES: Mapping[Narrow, str] = {"int8": "IntegerMicroseconds", "fp16": "HalfMicroseconds"}
+"""What remarks call a node's time."""
+
 
 @dataclass(frozen=True)
 class Times:
     """What a node takes, in microseconds."""
 
-    integers: float
+    narrow: float
+    """On the numbers that it has."""
     floats: float
     """With the conversions before and behind it."""
     least: float = LEAST_GAIN
     """The share of the time that fp32 must save."""
     caveat: str = ""
     """What is to be said of these times."""
+    numbers: Narrow = "int8"
 
     @property
     def gains(self) -> bool:
         """Whether fp32 saves enough."""
-        return self.floats <= (1 - self.least) * self.integers
+        return self.floats <= (1 - self.least) * self.narrow
 
     def __str__(self) -> str:
-        return f"int8 {self.integers:.1f} µs, fp32 with conversions {self.floats:.1f} µs{self.caveat}"
+        return f"{self.numbers} {self.narrow:.1f} µs, fp32 with conversions {self.floats:.1f} µs{self.caveat}"
 
     @property
     def figures(self) -> dict[str, Figure]:
         """For a remark."""
-        return {"IntegerMicroseconds": round(self.integers, 1), "Microseconds": round(self.floats, 1)}
+        return {FIGURES[self.numbers]: round(self.narrow, 1), "Microseconds": round(self.floats, 1)}
 
 
 def least_gain(times: Sequence[Times]) -> Times:
     """Those of the processor that gains the least of what it has to."""
-    return max(times, key=lambda each: each.floats / each.integers / (1 - each.least))
+    return max(times, key=lambda each: each.floats / each.narrow / (1 - each.least))
 
 
 def one_image(value: SSAValue) -> Shape:
@@ -65,21 +89,22 @@ def one_image(value: SSAValue) -> Shape:
     return (max(batch, 1), *rest)
 
 
-def times_of(floats: Work, image: Shape, result: Shape, profile: CostProfile) -> Times | None:
+def times_of(floats: Work, image: Shape, result: Shape, profile: CostProfile, numbers: Narrow = "int8") -> Times | None:
     """What a node takes that does this work in fp32, from an image to a result; None where the profile lacks a kernel
     that either form needs."""
-    integers = node_costs.on_integers(floats)
-    between = (node_costs.converted(image), floats, node_costs.converted(result))
-    if integers is None or not all(map(profile.knows, (integers, *between))):
+    narrow, converted = FORMS[numbers](floats), CONVERTED[numbers]
+    between = (converted(image), floats, converted(result))
+    if narrow is None or not all(map(profile.knows, (narrow, *between))):
         return None
-    times = (profile.nanoseconds(integers) / 1e3, sum(map(profile.nanoseconds, between)) / 1e3)
-    return Times(*times, least_saved(profile, LEAST_GAIN), caveat([profile]))
+    times = (profile.nanoseconds(narrow) / 1e3, sum(map(profile.nanoseconds, between)) / 1e3)
+    return Times(*times, least_saved(profile, LEAST_GAIN), caveat([profile]), numbers)
 
 
-def tell_integers(node: WeightedOp, times: Times) -> None:
+def tell_narrow(node: WeightedOp, times: Times) -> None:
     """A missed remark: fp32 does not save enough."""
     reason = f"{times}, which has to be {100 * times.least:.0f} % less"
-    missed(node, "stays-integer", f"{name_of(node)} computes on integers", reason, figures=times.figures)
+    name, on = STAYS[times.numbers]
+    missed(node, name, f"{name_of(node)} computes {on}", reason, figures=times.figures)
 
 
 def widened(op: WeightedOp, ctx: XirContext) -> list[Operation] | None:
@@ -98,15 +123,17 @@ def widened(op: WeightedOp, ctx: XirContext) -> list[Operation] | None:
     behind = _converted(node.output, op.output.type)
     for each in (before, node, behind):
         inherit(each, op)
-    return [before, *known, node, behind]
+    return [before, *(constant for constant in known if constant.parent is None), node, behind]
 
 
 def _in_floats(value: SSAValue, ctx: XirContext) -> xnnpack.ConstantOp | None:
-    """A quantised constant in fp32; None if `value` is none."""
+    """A constant in fp32, itself if it is; None if `value` is none."""
     element, constant = element_type(value), value.owner
-    if not isinstance(constant, xnnpack.ConstantOp) or not isinstance(element, UniformType):
-        return None
-    numbers = dequantized(storage_array(constant.elements, ctx, constant), element)
+    if not isinstance(constant, xnnpack.ConstantOp) or element == f32:
+        return constant if isinstance(constant, xnnpack.ConstantOp) else None
+    numbers = storage_array(constant.elements, ctx, constant)
+    if isinstance(element, UniformType):
+        numbers = dequantized(numbers, element)
     made = xnnpack.ConstantOp(make_dense(numbers.astype(np.float32, copy=False), ctx, "constant"))
     made.location = constant.location
     return made

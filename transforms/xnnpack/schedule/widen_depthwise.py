@@ -1,14 +1,18 @@
-"""Depthwise convolutions leave integers where XNNPACK is faster in fp32.
+"""Depthwise convolutions leave integers and fp16 where XNNPACK is faster in fp32.
 
 A depthwise convolution multiplies each number by few others, so it is bound by loading and widening them. XNNPACK's
 x86 kernels widen every 8-bit number to 32 bits first. A kernel of 5x5 then takes longer than in fp32 with conversions
 before and behind it: up to 1.7 times as long with AVX-512, 1.5 times with AVX2. With 3x3 that depends on the size,
 of which a cost profile tells. On Arm kernels multiply 8-bit numbers as they are.
+
+In fp16, its x86 kernels round each sum to fp16 behind each tap, so every tap waits for two conversions: on an Intel
+Xeon that takes six times as long as a tap in fp32. Only Arm has kernels of fp16 arithmetic (`src/f16-dwconv` of XNNPACK
+at commit 92a7ad501b).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,16 +28,17 @@ from xir.ir.analyses import ValueAnalysis
 from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.passes import XirPass
-from xir.ir.remarks import RemarkKind, wanted
+from xir.ir.remarks import RemarkKind, passed, wanted
 from xir.ir.rewriting import op_rewrite_pattern, rewrite_patterns
 from xir.ir.walking import ops_in
 from xir.transforms.xnnpack.analysis import node_costs
-from xir.transforms.xnnpack.analysis.stays_float import report_float
+from xir.transforms.xnnpack.analysis.stays_float import name_of, report_float
 from xir.transforms.xnnpack.schedule._widening import (
+    Narrow,
     Times,
     least_gain,
     one_image,
-    tell_integers,
+    tell_narrow,
     times_of,
     widened,
 )
@@ -41,16 +46,20 @@ from xir.transforms.xnnpack.schedule._widening import (
 FEWEST_TAPS = 25
 """From this kernel size on, fp32 is faster on x86 where no figures tell."""
 
-REASON = "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers"
+REASONS: Mapping[Narrow, str] = {
+    "int8": "with this many taps, XNNPACK's x86 kernels take longer on 8-bit integers",
+    "fp16": "XNNPACK's x86 kernels round to fp16 behind each tap, which takes longer",
+}
+"""Why fp32 is faster where no figures tell."""
 
 
 @dataclass(frozen=True)
 class WidenDepthwisePass(XirPass):
-    """Compute integer depthwise convolutions in fp32, where that is faster.
+    """Compute depthwise convolutions on integers or fp16 in fp32, where that is faster.
 
-    The filter is the quantised one, dequantised. Cost profiles with integer kernels predict where this is faster, if
-    the sizes are known; otherwise it applies on x86 from 25 taps on. With several profiles, it has to be faster by
-    each.
+    The filter is the quantised one, dequantised. Cost profiles with such kernels predict where this is faster, if the
+    sizes are known; otherwise it applies on x86: on integers from 25 taps on, in fp16 always. With several profiles, it
+    has to be faster by each.
 
     Before:
     ```mlir
@@ -89,16 +98,24 @@ class WidenDepthwisePass(XirPass):
             for node in ops_in(op, xnnpack.DepthwiseConv2dOp):
                 times = widen.times(node)
                 if times and not widen.is_faster(node, times):
-                    tell_integers(node, least_gain(times))
+                    tell_narrow(node, least_gain(times))
+
+
+def numbers_of(node: xnnpack.DepthwiseConv2dOp) -> Narrow | None:
+    """What a node computes with; None for fp32 and bf16."""
+    if isinstance(element_type(node.input), UniformType):
+        return "int8"
+    return "fp16" if node_costs.is_half(node) else None
 
 
 def predicted(node: xnnpack.DepthwiseConv2dOp, profile: CostProfile) -> Times | None:
-    """What a node on integers takes, of one image where their number is open; None where the profile does not tell."""
-    image, result = one_image(node.input), one_image(node.output)
-    if DYNAMIC_INDEX in (*image, *result) or not node_costs.is_signed(node.input):
+    """What such a node takes, of one image where their number is open; None where the profile does not tell."""
+    image, result, numbers = one_image(node.input), one_image(node.output), numbers_of(node)
+    is_known = numbers == "fp16" or (numbers == "int8" and node_costs.is_signed(node.input))
+    if numbers is None or not is_known or DYNAMIC_INDEX in (*image, *result):
         return None
     taps, is_strided = node.kernel_height * node.kernel_width, ints(node.stride)[1] > 1
-    return times_of(node_costs.depthwise(taps, image, result, is_strided), image, result, profile)
+    return times_of(node_costs.depthwise(taps, image, result, is_strided), image, result, profile, numbers)
 
 
 class WidenDepthwise(RewritePattern):
@@ -115,18 +132,23 @@ class WidenDepthwise(RewritePattern):
     @op_rewrite_pattern
     def match_and_rewrite(self, op: xnnpack.DepthwiseConv2dOp, rewriter: PatternRewriter, /) -> None:
         """Convert before and behind a node whose filter and bias are known."""
-        if not isinstance(element_type(op.input), UniformType):
+        numbers = numbers_of(op)
+        if numbers is None:
             return
         times = self.times(op)
         if not self.is_faster(op, times) or (ops := widened(op, self.ctx)) is None:
             return
         told = least_gain(times) if times else None
-        reason, figures = (REASON, {}) if told is None else (str(told), told.figures)
-        report_float([op], "widen-depthwise", "{} computes in floating point", reason, self.ctx, figures)
+        reason, figures = (REASONS[numbers], {}) if told is None else (str(told), told.figures)
+        if numbers == "int8":
+            report_float([op], WidenDepthwisePass.name, "{} computes in floating point", reason, self.ctx, figures)
+        else:
+            passed(op, "widened", f"{name_of(op)} computes in fp32: {reason}", figures=figures)
         rewriter.replace(op, ops)
 
     def is_faster(self, op: xnnpack.DepthwiseConv2dOp, times: Sequence[Times]) -> bool:
         """Whether fp32 is, on each processor: by figures, and where a profile has none by the rule for x86."""
-        by_rule = self.cpus.family == "x86" and op.kernel_height * op.kernel_width >= FEWEST_TAPS
+        taps = op.kernel_height * op.kernel_width
+        by_rule = self.cpus.family == "x86" and (numbers_of(op) == "fp16" or taps >= FEWEST_TAPS)
         needs_rule = len(times) < max(len(self.cpus.profiles), 1)
         return all(each.gains for each in times) and (by_rule or not needs_rule)

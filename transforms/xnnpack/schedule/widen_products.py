@@ -30,7 +30,7 @@ from xir.ir.walking import ops_in
 from xir.transforms.xnnpack.analysis import node_costs
 from xir.transforms.xnnpack.analysis.stays_float import name_of, report_float
 from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, allotted
-from xir.transforms.xnnpack.schedule._widening import Times, least_gain, one_image, tell_integers, times_of, widened
+from xir.transforms.xnnpack.schedule._widening import Times, least_gain, one_image, tell_narrow, times_of, widened
 
 Product = xnnpack.Conv2dOp | xnnpack.FullyConnectedOp
 
@@ -102,7 +102,7 @@ class IntegerProduct:
 
     def options(self, constants: node_costs.StoredConstants) -> dict[bool, Predicted]:
         """Whether it is widened -> what it takes then; without True where that saves too little on a processor."""
-        stays = Predicted(tuple(each.integers for each in self.times), 0)
+        stays = Predicted(tuple(each.narrow for each in self.times), 0)
         if not all(each.gains for each in self.times):
             return {False: stays}
         filter = self.node.filter
@@ -124,7 +124,7 @@ class IntegerProduct:
         """A remark for whoever asks for it."""
         slowest = least_gain(self.times)
         if not slowest.gains:
-            tell_integers(self.node, slowest)
+            tell_narrow(self.node, slowest)
             return
         reason = f"{slowest}, but its filter in fp32 has more bytes than max-growth leaves"
         missed(self.node, "stays-integer", f"{name_of(self.node)} computes on integers", reason)
