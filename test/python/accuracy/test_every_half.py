@@ -37,7 +37,7 @@ UNITS = 2.0
 """How many units in the last place a result may be further off than eager's."""
 LOST = 2.0**-20
 """What differences near zero lose in fp32: GELU's sum of 1 and a number near -1, sines near multiples of π."""
-NEAR_ZERO = ("gelu", "gelu_tanh", "sin", "cos", "tan", "tanhshrink")
+NEAR_ZERO = ("gelu", "gelu_tanh", "sin", "cos", "tan")
 FLUSHED = 2.0**-112
 """What a denormal number that XNNPACK takes for 0 makes of a result, times a number of up to 2^14."""
 BF16_RESULTS = 1e38
@@ -70,7 +70,11 @@ def test_every_half(dtype: torch.dtype, target: Literal["executorch", "xir"]) ->
     for (name, function), result in zip(FUNCTIONS.items(), results, strict=True):
         ours, eager, exact = torch.as_tensor(result).double(), function(x).double(), function(x.double()).to(dtype)
         off = difference(ours, exact) > difference(eager, exact) + UNITS
-        off &= (ours - eager).abs().nan_to_num(torch.inf) > (LOST if name in NEAR_ZERO else FLUSHED)
+        lost = LOST if name in NEAR_ZERO else FLUSHED
+        if name == "tanhshrink":
+            # x - tanh(x): what the hyperbolic tangent may be off by, where XNNPACK has a kernel on halves for it.
+            lost = UNITS * unit(x.double().tanh(), dtype)
+        off &= (ours - eager).abs().nan_to_num(torch.inf) > lost
         off |= ours.isnan() != eager.isnan()
         if name == "rsqrt":
             off &= x != 0  # NaN in XNNPACK: the page of its faults
@@ -86,7 +90,12 @@ def test_every_half(dtype: torch.dtype, target: Literal["executorch", "xir"]) ->
 
 def difference(value: Tensor, exact: Tensor) -> Tensor:
     """In units in the last place of the exact result's type; 0 where both are the same infinity, or NaN."""
-    limits = torch.finfo(exact.dtype)
     wide = exact.double()
-    units = (value - wide).abs() / (wide.abs().clamp(min=limits.smallest_normal) * limits.eps)
+    units = (value - wide).abs() / unit(wide, exact.dtype)
     return torch.where((value == wide) | (value.isnan() & wide.isnan()), 0.0, units.nan_to_num(torch.inf))
+
+
+def unit(wide: Tensor, dtype: torch.dtype) -> Tensor:
+    """One in the last place of a type, at some numbers."""
+    limits = torch.finfo(dtype)
+    return wide.abs().clamp(min=limits.smallest_normal) * limits.eps

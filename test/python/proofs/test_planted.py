@@ -239,8 +239,8 @@ FAULTS = {
     ),
     "weights in fp32 one step too large": Fault(
         "transforms.xnnpack.schedule._widening",
-        "numbers = dequantized(storage_array(constant.elements, ctx, constant), element)",
-        "numbers = dequantized(storage_array(constant.elements, ctx, constant) + 1, element)",
+        "numbers = dequantized(numbers, element)",
+        "numbers = dequantized(numbers + 1, element)",
         WidenDepthwisePass(cpu="x86"),
         depthwise.depthwise,
         NUMBERS,
