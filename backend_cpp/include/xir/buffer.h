@@ -17,6 +17,7 @@ inline constexpr size_t kBufferAlignment = 64;
 struct BufferDeleter {
   size_t size = 0;  // bytes of a mapping, or from the allocator; 0 for memory from the heap
   Allocator* allocator = nullptr;
+  size_t before = 0;  // bytes of memory from the heap that lie before the buffer
 
   void operator()(void* p) const;
 };

@@ -117,7 +117,7 @@ bool operator==(const FileStamp& a, const FileStamp& b) {
 }
 
 void BufferDeleter::operator()(void* p) const {
-  if (size == 0) return std::free(p);
+  if (size == 0) return std::free(static_cast<uint8_t*>(p) - before);
   // A mapping begins with a page; its buffer does not always. An allocator's memory is the buffer.
   auto* memory = static_cast<uint8_t*>(p);
   if (allocator == nullptr) memory -= reinterpret_cast<uintptr_t>(p) % PageSize();
@@ -154,8 +154,17 @@ AlignedBuffer AllocateUnzeroed(size_t size) {
 #else
   const size_t bytes = RoundUp(size + kOverreadBytes, kBufferAlignment);
   if (bytes < size) return nullptr;
-  const size_t alignment = bytes < 2 * kLargePage ? kBufferAlignment : kLargePage;
-  return AlignedBuffer(AllocateAligned(bytes, alignment), BufferDeleter());
+  BufferDeleter deleter;
+  if (bytes < 2 * kLargePage) {
+    return AlignedBuffer(AllocateAligned(bytes, kBufferAlignment), deleter);
+  }
+  // Aligned by hand: glibc keeps what is freed only if the next request is no larger than that,
+  // and counts the alignment in requests but not in what is freed (`_int_memalign`, `__libc_free`).
+  auto* memory = static_cast<uint8_t*>(std::malloc(bytes + kLargePage));
+  if (memory == nullptr) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  deleter.before = RoundUp(address, uintptr_t{kLargePage}) - address;
+  return AlignedBuffer(memory + deleter.before, deleter);
 #endif
 }
 

@@ -96,3 +96,23 @@ def test_another_instance_takes_no_weights(path: Path):
     (out,) = second.execute([x])
     torch.testing.assert_close(out, expected, rtol=0, atol=0)
     assert status("VmRSS") - before < WEIGHTS / LAYERS / 2
+
+
+LOADS_AGAIN = """
+import ctypes, resource, sys
+import xir.runtime
+ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE of linux/prctl.h: with large pages there are few faults
+for _ in range(4):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    xir.runtime.Runtime.get().load_program(sys.argv[1], threads=1).load_method("forward")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_loading_again_packs_into_pages_that_the_process_has(tmp_path: Path) -> None:
+    """Packed weights of 8 MB, which are 2,048 pages; a new page would be cleared first."""
+    file = compiled(nn.Linear(WIDTH, 2048), tmp_path / "linear.pte")
+    done = subprocess.run([sys.executable, "-c", LOADS_AGAIN, str(file)], capture_output=True, text=True, check=True)
+    faults = [int(line) for line in done.stdout.split()]
+    assert faults[0] > 2048
+    assert faults[-1] < 1024
