@@ -1,4 +1,4 @@
-"""Which processor this machine has: what it says of itself, and the generation that this is.
+"""Which processor this machine has: what it says of itself, and the generation that this is; and which XNNPACK.
 
 Sources: `arch/x86/kernel/cpu/amd.c`, `arch/x86/include/asm/intel-family.h` and `arch/arm64/include/asm/cputype.h` of
 Linux for families, models and parts; `init_x86_hardware_config` in `src/configs/hardware-config.c` of XNNPACK for what
@@ -7,6 +7,7 @@ its AVX-512 kernels need.
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 import subprocess
 from collections.abc import Iterator
@@ -189,6 +190,14 @@ def _size(machine: Machine) -> tuple[int, int]:
         if machine.generation in names:
             return line, names.index(machine.generation)
     return -1, 0
+
+
+def installed_xnnpack() -> str:
+    """The installed package with XNNPACK, and its version; an empty text where there is none."""
+    try:
+        return f"executorch {importlib.metadata.version('executorch')}"
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def first_processor(cpuinfo: str) -> dict[str, str]:

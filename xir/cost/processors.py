@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 
-from xir.cost.native import Family, Machine, distance, this_family, this_machine
+from xir.cost.native import Family, Machine, distance, installed_xnnpack, this_family, this_machine
 from xir.cost.profile import MODELLED, CostProfile, load_profile, shipped
 
 GENERIC_GAIN = 0.05
@@ -39,7 +39,7 @@ class Processors:
     profiles: tuple[CostProfile, ...] = ()
     """What a node takes on each; none where forms are not chosen by figures."""
     reason: str = ""
-    """Why these, for a name that depends on the machine."""
+    """Why these, for a name that depends on the machine; and what is to be said of their profile."""
 
     @property
     def is_generic(self) -> bool:
@@ -101,7 +101,7 @@ def processors(cpu: str) -> Processors:
             return nearest(this_machine())
         case _:
             profile = _one(cpu)
-            return Processors(cpu, profile.family, (profile,))
+            return Processors(cpu, profile.family, (profile,), other_library(profile))
 
 
 def _one(cpu: str) -> CostProfile:
@@ -111,6 +111,16 @@ def _one(cpu: str) -> CostProfile:
         return load_profile(cpu)
     except OSError as error:
         raise ValueError(f"cannot read the profile '{cpu}': {error.strerror}") from error
+
+
+def other_library(profile: CostProfile) -> str:
+    """What is to be said of a profile that was measured here or elsewhere with another package of XNNPACK's than is
+    installed; an empty text for the same one, and where nobody can tell."""
+    installed = installed_xnnpack()
+    package = installed.partition(" ")[0]
+    if not installed or profile.xnnpack == installed or profile.xnnpack.partition(" ")[0] != package:
+        return ""
+    return f"measured with {profile.xnnpack}, installed is {installed}, whose kernels may take other times"
 
 
 @cache

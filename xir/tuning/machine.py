@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from xir.cost.native import ARM, ARM_CORES, Machine, first_processor, machine_of
+from xir.cost.native import ARM, ARM_CORES, Machine, first_processor, installed_xnnpack, machine_of
 from xir.device.session import Core, CoreFacts, Hello
 
 USUAL_CACHES = (1 << 20, 16 << 20)
@@ -33,7 +32,7 @@ class Measurable:
 def measurable(hello: Hello, core: CoreFacts, is_here: bool) -> Measurable:
     """What a device is by what it says of itself; `is_here` if it runs this Python's XNNPACK."""
     machine = machine_of(core.cpuinfo, hello.machine)
-    xnnpack = xnnpack_name() if is_here else f"XNNPACK build {hello.xnnpack[:12]}"
+    xnnpack = installed_xnnpack() if is_here else f"XNNPACK build {hello.xnnpack[:12]}"
     return Measurable(name_of(core.cpuinfo, hello.machine), machine, own_and_last(core.caches), xnnpack)
 
 
@@ -81,8 +80,3 @@ def own_and_last(caches: Iterable[tuple[int, str, int]]) -> tuple[int, int]:
     sizes = {level: size for level, kind, size in caches if kind != "Instruction" and size > 0}
     own = sizes.get(2, USUAL_CACHES[0])
     return own, max(own, sizes[max(sizes)] if sizes else USUAL_CACHES[1])
-
-
-def xnnpack_name() -> str:
-    """The package with XNNPACK, and its version."""
-    return f"executorch {importlib.metadata.version('executorch')}"

@@ -18,6 +18,7 @@ from typing import Any
 
 from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices
+from xir.cost.native import installed_xnnpack
 from xir.cost.processors import processors
 from xir.device.execution import load_with
 from xir.device.session import Loaded, Session
@@ -31,7 +32,7 @@ from xir.transforms.xnnpack.analysis.node_costs import weight_bytes
 from xir.transforms.xnnpack.composed_convolutions.choosing import fastest, least_gains, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.forms import Form
 from xir.transforms.xnnpack.schedule.winograd_conv2d import convolution_of, layer_of, predictions
-from xir.tuning.machine import measurable, processor_name, xnnpack_name
+from xir.tuning.machine import measurable, processor_name
 
 CLOSE = 0.3
 """Forms that are predicted to take at most so much more than the best one are tried: its choices were 0 to 10 % off."""
@@ -207,7 +208,7 @@ class Here(ProgramTimer):
         self.inputs = inputs
 
     def machine(self) -> Choices:
-        return Choices(processor_name(), xnnpack_name())
+        return Choices(processor_name(), installed_xnnpack())
 
     def load(self, file: bytes) -> Method:
         method = Runtime.get().load_program(file, threads=1).load_method("forward")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from xir.cost.native import GENERATIONS, MODELS, Machine, machine_of, this_machine
-from xir.cost.processors import MEANINGS, caveat, known_names, nearest, one_profile, processors, table
+from xir.cost.native import GENERATIONS, MODELS, Machine, installed_xnnpack, machine_of, this_machine
+from xir.cost.processors import (
+    MEANINGS,
+    caveat,
+    known_names,
+    nearest,
+    one_profile,
+    other_library,
+    processors,
+    table,
+)
 from xir.cost.profile import load_profile, shipped
 from xir.cost.work import KERNELS
 
@@ -161,6 +171,19 @@ def test_options_name_processors(tmp_path: Path) -> None:
         processors("pdp11")
     with pytest.raises(ValueError, match=r"cannot read the profile '.*missing\.toml': No such file"):
         processors(str(tmp_path / "missing.toml"))
+
+
+def test_profiles_of_another_library_are_told(tmp_path: Path) -> None:
+    """Those that come with xir are of the library that it is tested with: another one has to be measured again."""
+    for profile in map(load_profile, shipped()):
+        assert profile.modelled or profile.xnnpack == installed_xnnpack()
+        assert other_library(profile) == ""
+    zen3, file = load_profile("zen3"), tmp_path / "mine.toml"
+    file.write_text(replace(zen3, xnnpack="executorch 0.7.0").text(), encoding="utf-8")
+    says = f"measured with executorch 0.7.0, installed is {installed_xnnpack()}, whose kernels may take other times"
+    assert processors(str(file)).reason == says
+    # A device's library, which is another build of the same sources, is not the one that is installed here.
+    assert other_library(replace(zen3, xnnpack="XNNPACK build 0123456789ab")) == ""
 
 
 def test_a_prediction_is_of_one_processor() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from reference.tools import Tool
 
+from xir.cost.native import installed_xnnpack
 from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel
 from xir.device.session import RunTimes, Session
@@ -19,7 +20,6 @@ from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 from xir.tuning import measure, run
 from xir.tuning.fit import fit, fit_all, fit_share
 from xir.tuning.kept import SKIPPED
-from xir.tuning.machine import xnnpack_name
 from xir.tuning.measure import Measured, Reading, apart, by_coverage, fewest, readings, repetitions, samples
 from xir.tuning.samples import (
     AdditionSample,
@@ -279,7 +279,7 @@ def test_some_kernels_are_measured_alone(
     """What the file says of the others stays, its caches as well, and they are what the new ones are fitted with."""
     file = tmp_path / "mine.toml"
     kernels = {kernel: TRUTH.kernels[kernel] for kernel in FLOAT_KERNELS}
-    before = replace(TRUTH, kernels=kernels, xnnpack=xnnpack_name())
+    before = replace(TRUTH, kernels=kernels, xnnpack=installed_xnnpack())
     file.write_text(before.text(), encoding="utf-8")
     wanted: tuple[Kernel, ...] = ("qs8_convert", "qs8_dwconv_strided")
     assert xir_tune.main(["-o", str(file), "--only", "qs8_dwconv_strided,qs8_convert"]) == 0
@@ -298,7 +298,7 @@ def test_some_kernels_are_measured_alone(
 def test_kernels_of_another_library_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, tool = tmp_path / "mine.toml", Tool(xir_tune.main, capsys)
     for text, message in (
-        (TRUTH.text(), f"is of none, this is {xnnpack_name()}: leave --only out"),
+        (TRUTH.text(), f"is of none, this is {installed_xnnpack()}: leave --only out"),
         ("version = 3", "has version 3"),
     ):
         file.write_text(text, encoding="utf-8")

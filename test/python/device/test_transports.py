@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xir.cost.native import this_machine
+from xir.cost.native import installed_xnnpack, this_machine
 from xir.device.errors import DeviceError, RefusedError
 from xir.device.session import Session
 from xir.device.transports import own_library, own_runner, transport
 from xir.runtime import Runtime
 from xir.tools import xir_tune
-from xir.tuning.machine import cache_sizes, measurable, processor_name, xnnpack_name
+from xir.tuning.machine import cache_sizes, measurable, processor_name
 from xir.tuning.samples import AdditionSample, program
 
 SHELL = """#!/bin/sh
@@ -92,7 +92,7 @@ def test_it_says_what_it_is(connected: Session) -> None:
     core = connected.core()
     here = measurable(connected.hello, core, is_here=True)
     assert here.machine == this_machine()
-    assert (here.processor, here.caches, here.xnnpack) == (processor_name(), cache_sizes(), xnnpack_name())
+    assert (here.processor, here.caches, here.xnnpack) == (processor_name(), cache_sizes(), installed_xnnpack())
     there = measurable(connected.hello, core, is_here=False)
     assert there.xnnpack == f"XNNPACK build {connected.hello.xnnpack[:12]}"
     assert len(connected.hello.cores) == os.cpu_count()
