@@ -7,9 +7,10 @@ weights changes no result, and moves the difficulty from one to the other. Facto
 magnitudes a of the activation's and w of the weights' channels; of several α, the one whose products have the least
 error on the calibration inputs.
 
-Norms whose products share a weight, as in ALBERT, have the same factors, from what all of them reach. Where these
-products alone read a norm, its weight and bias take the factors in. Elsewhere, as where a residual sum reads the norm
-too, a multiplication of the activation is put before the products.
+Norms whose products share a weight, as in ALBERT, have the same factors, from what all of them reach. Where one of
+these products reads a linear layer instead, the rows of that layer's weight take the factors in. Where these products
+alone read a norm, its weight and bias take the factors in. Elsewhere, as where a residual sum reads the norm too, a
+multiplication of the activation is put before the products.
 """
 
 # pyright: reportPrivateUsage=false
