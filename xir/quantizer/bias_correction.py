@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.fx import GraphModule, Interpreter, Node
 from torchao.quantization.pt2e.observer import PerChannelMinMaxObserver
 
 from .operators import Operators
+from .parameter_readers import ParameterReaders
+from .state import attribute, set_parameter
 
 
 @dataclass
@@ -69,27 +71,16 @@ class OperandMeans:
 
     def correct_biases(self) -> None:
         """Give each layer the bias with which its mean is that of exact weights. A bias of several layers stays."""
+        readers = ParameterReaders(self.observed.graph)
         for node in self.observed.graph.nodes:
-            bias = self._bias(node) if node.name in self._seen else None
-            if bias is None:
+            operand = self._operators.bias(node) if node.name in self._seen else None
+            name = None if operand is None else readers.owned(operand)
+            if name is None:
                 continue
-            path, _, name = str(bias.target).rpartition(".")
-            owner = self.observed.get_submodule(path)
-            old = getattr(owner, name)
+            old = attribute(self.observed, name)
             offset = self._offset(node, self._seen[node.name], old)
             if offset.shape == old.shape:
-                setattr(owner, name, nn.Parameter(old + offset, requires_grad=False))
-
-    def _bias(self, node: Node) -> Node | None:
-        """The attribute that a layer's bias is, if no other node reads it."""
-        operand = self._operators.bias(node)
-        if operand is None:
-            return None
-        bias = operand.all_input_nodes[0] if operand.op == "call_module" else operand
-        if bias.op != "get_attr":
-            return None
-        readers = [each for each in self.observed.graph.nodes if each.op == "get_attr" and each.target == bias.target]
-        return bias if len(readers) == len(bias.users) == len(operand.users) == 1 else None
+                set_parameter(self.observed, name, old + offset)
 
     def _offset(self, node: Node, seen: _Seen, bias: Tensor) -> Tensor:
         """For each channel, the mean of the exact results less that of the ones with rounded weights."""

@@ -12,7 +12,6 @@ group; so is what lies between an expanding and a depthwise convolution.
 from __future__ import annotations
 
 import operator
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +25,7 @@ from xir.transforms.xnnpack.legalizations import Quantized
 
 from .observers import PerChannelRange, Range
 from .operators import Operators, arguments_of
+from .parameter_readers import ParameterReaders, unobserved
 
 _POOLS = frozenset({"edge.adaptive_avg_pool2d", "edge.avg_pool2d", "edge.max_pool2d", "edge.dropout"})
 _CONVOLUTIONS = ("aten.conv1d.", "aten.conv2d.")
@@ -75,7 +75,7 @@ class _Finder:
     def __init__(self, observed: GraphModule):
         self._observed = observed
         self._operators = Operators()
-        self._readers = Counter(str(node.target) for node in observed.graph.nodes if node.op == "get_attr")
+        self._readers = ParameterReaders(observed.graph)
         self._parents: dict[Node, Node] = {}
         self._fixed: set[Node] = set()
         """Values whose channels stay as they are."""
@@ -156,19 +156,20 @@ class _Finder:
         dense = str(node.target).startswith("aten.linear.")
         if value is None or weight is None or not (dense or str(node.target).startswith(_CONVOLUTIONS)):
             return False
-        value, name = self._skip(value), self._attribute(weight)
-        if name is None or (bias is not None and self._attribute(bias) is None):
+        value, name = unobserved(value), self._readers.owned(weight)
+        shift = None if bias is None else self._readers.owned(bias)
+        if name is None or (bias is None) != (shift is None):
             return False
         if weight.op == "call_module" and not isinstance(self._observer(weight), PerChannelRange):
             return False
-        shape = weight.meta["val"].shape if "val" in weight.meta else self._skip(weight).meta["val"].shape
+        shape = weight.meta["val"].shape if "val" in weight.meta else unobserved(weight).meta["val"].shape
         axis = node.meta["val"].dim() - 1 if dense else 1
         if not dense and node.meta["val"].dim() != len(shape):
             return False  # an image without a batch
         self._axes[node] = axis
         self._makes[node] = [Scaled(name, 0)]
-        if bias is not None:
-            self._makes[node].append(Scaled(str(self._attribute(bias)), 0))
+        if shift is not None:
+            self._makes[node].append(Scaled(shift, 0))
         groups = 1 if dense else arguments_of(node).get("groups", 1)
         if value.op != "call_function" or self._axes.get(value) != axis or (groups > 1 and shape[1] != 1):
             self._fixed.add(value)
@@ -179,20 +180,8 @@ class _Finder:
                 self._mixes.add(value)
         return True
 
-    def _attribute(self, operand: Node) -> str | None:
-        """The name of a parameter that nothing else reads."""
-        node = self._skip(operand)
-        alone = self._readers[str(node.target)] == 1 and len(node.users) == 1 and len(operand.users) == 1
-        return str(node.target) if node.op == "get_attr" and alone else None
-
     def _operands(self, node: Node) -> list[Node]:
-        return [self._skip(each) for each in node.all_input_nodes]
-
-    def _skip(self, node: Node) -> Node:
-        """The value that an observer sees."""
-        while node.op == "call_module" and node.args:
-            node = node.all_input_nodes[0]
-        return node
+        return [unobserved(each) for each in node.all_input_nodes]
 
     def _observer(self, node: Node) -> object:
         return operator.attrgetter(str(node.target))(self._observed)

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.fx import GraphModule, Interpreter, Node
 
 from xir.progress import counted
 
 from .channels import ChannelGroup, Scaled, find_groups
-from .state import attribute
+from .state import attribute, set_parameter
 
 LARGEST_FACTOR = 64.0
 """How far factors may be apart: further, and the smallest scale that a weight's channel may have would be in the way
@@ -102,9 +102,7 @@ def _largest(observed: GraphModule, scaled: Scaled, channels: int) -> Tensor:
 
 
 def _scale(observed: GraphModule, scaled: Scaled, factors: Tensor) -> None:
-    path, _, name = scaled.name.rpartition(".")
-    owner = observed.get_submodule(path)
-    old = getattr(owner, name)
+    old = attribute(observed, scaled.name)
     repeated = factors.repeat_interleave(scaled.repeats)
     view = [-1 if axis == scaled.axis else 1 for axis in range(old.dim())]
-    setattr(owner, name, nn.Parameter(old.detach() * repeated.view(view), requires_grad=False))
+    set_parameter(observed, scaled.name, old.detach() * repeated.view(view))

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.nn import functional
 from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxObserver
@@ -25,7 +25,8 @@ from xir.progress import counted
 from .layerwise import by_token
 from .observers import Range, TokenRange
 from .operators import Operators, arguments_of
-from .state import attribute, computed, writes
+from .parameter_readers import ParameterReaders
+from .state import attribute, computed, set_parameter, writes
 
 LARGEST_SAMPLES = 32
 """How many inputs layers are rounded on."""
@@ -69,7 +70,7 @@ class _Walk:
 
     def __init__(self, observed: GraphModule, names: frozenset[str], samples: Sequence[tuple[Any, ...]]):
         self._observed, self._names, self._samples = observed, names, samples
-        self._operators = Operators()
+        self._operators, self._readers = Operators(), ParameterReaders(observed.graph)
         self._values: dict[Node, list[Any]] = {}
 
     def run(self) -> None:
@@ -114,27 +115,27 @@ class _Walk:
         value, weight = self._operators.weighted_arguments(node)
         assert value is not None
         assert weight is not None
-        source = self._owned(weight)
+        source = self._readers.owned(weight)
         observer = self._observed.get_submodule(str(weight.target)) if weight.op == "call_module" else None
         if source is None or not isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver):
             return
         bias = self._operators.bias(node)
-        shift = self._owned(bias) if bias is not None else None
-        exact = attribute(self._observed, str(source.target)).detach()
+        shift = self._readers.owned(bias) if bias is not None else None
+        exact = attribute(self._observed, source).detach()
         operands, grid = (
             _Operands(node, exact, self._values[value], has_bias=shift is not None),
             Grid.of(observer, exact),
         )
         found = _rounded(operands, grid, self._operators)
         if found is not None:
-            self._replace(source, found)
+            set_parameter(self._observed, source, found)
             self._values[weight] = [found] * len(self._samples)
         if bias is None or shift is None:
             return
-        old = attribute(self._observed, str(shift.target)).detach()
+        old = attribute(self._observed, shift).detach()
         drift = self._drift(node, {weight: exact - self._values[weight][0], bias: torch.zeros_like(old)})
         if drift is not None and drift.shape == old.shape and bool(drift.isfinite().all()):
-            self._replace(shift, old + drift)
+            set_parameter(self._observed, shift, old + drift)
             self._values[bias] = [old + drift] * len(self._samples)
 
     def _drift(self, node: Node, replaced: Mapping[Node, Tensor]) -> Tensor | None:
@@ -147,20 +148,6 @@ class _Walk:
             rows = result.movedim(channel, -1).flatten(0, -2)
             total, count = total + rows.sum(0), count + len(rows)
         return total / count if count else None
-
-    def _owned(self, operand: Node) -> Node | None:
-        """The attribute of an operand, if no other node reads it."""
-        node = operand
-        while node.op == "call_module" and node.args:
-            node = node.all_input_nodes[0]
-        if node.op != "get_attr":
-            return None
-        readers = [each for each in self._observed.graph.nodes if each.op == "get_attr" and each.target == node.target]
-        return node if len(readers) == 1 and len(node.users) == 1 and len(operand.users) == 1 else None
-
-    def _replace(self, node: Node, value: Tensor) -> None:
-        path, _, name = str(node.target).rpartition(".")
-        setattr(self._observed.get_submodule(path), name, nn.Parameter(value, requires_grad=False))
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from xir.progress import counted
 
 from .observers import PerChannelRange, Range
 from .operators import arguments_of
-from .smoothing import SeenRows, multiply, set_parameter
-from .state import attribute
+from .parameter_readers import ParameterReaders
+from .smoothing import SeenRows, is_integer, multiply
+from .state import attribute, set_parameter
 
 LEAST_GAIN = 0.5
 """What the squared error of the results has to fall to for them to be scaled, which adds a multiplication."""
@@ -63,22 +64,14 @@ def scale_results(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> 
 def _groups(observed: GraphModule) -> Iterator[list[_Result]]:
     """The layers of each weight, where nothing else reads it or the bias."""
     found: dict[tuple[str, ...], list[_Result]] = {}
-    readers: dict[str, set[Node]] = {}
+    readers = ParameterReaders(observed.graph)
     for node in observed.graph.nodes:
         if (result := _result(observed, node)) is not None:
             found.setdefault(result.parameters, []).append(result)
-        if node.op == "get_attr":
-            readers.setdefault(str(node.target), set()).update(_readers(node))
     for parameters, group in found.items():
         layers = {each.layer for each in group}
-        if all(readers[name] == layers for name in parameters):
+        if all(set(readers.of(name)) == layers for name in parameters):
             yield group
-
-
-def _readers(value: Node) -> Iterator[Node]:
-    """What reads a value, itself or as observed."""
-    for user in value.users:
-        yield from _readers(user) if user.op == "call_module" else (user,)
 
 
 def _result(observed: GraphModule, node: Node) -> _Result | None:
@@ -106,12 +99,7 @@ def _last(observed: GraphModule, value: Node) -> Node | None:
     readers = list(observer.users)
     if len(readers) == 1 and readers[0].target in _IDENTITIES:
         return _last(observed, readers[0])
-    return observer if readers and not any(_is_integer(each) for each in readers) else None
-
-
-def _is_integer(node: Node) -> bool:
-    """Whether a reader computes or moves integers: it has an observer of its own."""
-    return any(user.op == "call_module" for user in node.users)
+    return observer if readers and not any(is_integer(each) for each in readers) else None
 
 
 def _scale(observed: GraphModule, group: Sequence[_Result], seen: SeenRows) -> bool:

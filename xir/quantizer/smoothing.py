@@ -7,8 +7,10 @@ weights changes no result, and moves the difficulty from one to the other. Facto
 magnitudes a of the activation's and w of the weights' channels; of several α, the one whose products have the least
 error on the calibration inputs.
 
-Where these products alone read a norm, its weight and bias take the factors in. Elsewhere, as where a residual sum
-reads the norm too, a multiplication of the activation is put before the products.
+Norms whose products share a weight, as in ALBERT, have the same factors, from what all of them reach. Where one of
+these products reads a linear layer instead, the rows of that layer's weight take the factors in. Where these products
+alone read a norm, its weight and bias take the factors in. Elsewhere, as where a residual sum reads the norm too, a
+multiplication of the activation is put before the products.
 """
 
 # pyright: reportPrivateUsage=false
@@ -16,9 +18,8 @@ reads the norm too, a multiplication of the activation is put before the product
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,9 +32,10 @@ from xir.progress import counted
 from .layerwise import by_token
 from .observers import PerChannelRange, Range, TokenRange
 from .operators import arguments_of
+from .parameter_readers import ParameterReaders, parameter_of
 from .rounding import Grid
 from .sensitivity import FACTORS
-from .state import attribute
+from .state import attribute, set_parameter
 
 STRENGTHS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """The α that are tried."""
@@ -58,20 +60,35 @@ class _Product:
 
     node: Node
     weight: str
-    """The attribute [outputs, inputs] that nothing else reads."""
+    """The attribute [outputs, inputs]."""
     grid: PerChannelRange
+    observer: Node
+    """That of the activation."""
     by_token: bool
     """Whether each vector of the activation has its own scale; else the tensor has one."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Site:
-    """A norm, and the products that read it."""
+    """A norm or the result of a linear layer, and the products that read it."""
 
-    norm: Node
-    products: list[_Product] = field(default_factory=list[_Product])
-    observers: list[Node] = field(default_factory=list[Node])
-    """Those of the norm's result for these products alone."""
+    value: Node
+    products: Sequence[_Product]
+    rows: Sequence[str] = ()
+    """The weight and bias that a linear layer alone has."""
+
+    @property
+    def observers(self) -> list[Node]:
+        """Those of the value that these products read."""
+        return list(dict.fromkeys(each.observer for each in self.products))
+
+    @property
+    def others(self) -> dict[Node, list[Node]]:
+        """What else reads the value or an observer."""
+        products = {each.node for each in self.products}
+        found = {self.value: [each for each in self.value.users if each not in self.observers]}
+        found |= {each: [user for user in each.users if user not in products] for each in self.observers}
+        return {read: nodes for read, nodes in found.items() if nodes}
 
 
 def smooth(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
@@ -79,56 +96,89 @@ def smooth(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
 
     Returns how many norms were scaled. The graph gets parameters of its own where they change; its results stay.
     """
-    sites = _sites(observed)
-    if not sites:
+    readers = ParameterReaders(observed.graph)
+    groups = _groups(_whole(_sites(observed, readers), readers))
+    if not groups:
         return 0
-    seen = SeenRows(observed, [site.norm for site in sites], len(samples))
+    seen = SeenRows(observed, [site.value for group in groups for site in group], len(samples))
     with torch.no_grad():
         for sample in counted("Smoothing", samples):
             seen.run(*sample)
-        return sum(_apply(observed, site, seen.of(site.norm)) for site in sites)
+        return sum(len(group) for group in groups if _apply(observed, group, seen, readers))
 
 
-def _sites(observed: GraphModule) -> list[_Site]:
-    readers = Counter(str(node.target) for node in observed.graph.nodes if node.op == "get_attr")
-    found: dict[Node, _Site] = {}
+def _sites(observed: GraphModule, readers: ParameterReaders) -> list[_Site]:
+    found: dict[Node, list[_Product]] = {}
     for node in observed.graph.nodes:
-        product = _product(observed, node, readers)
-        if product is None:
-            continue
-        observer = node.all_input_nodes[0]
-        norm = observer.all_input_nodes[0]
-        if _is_norm(observed, norm):
-            site = found.setdefault(norm, _Site(norm))
-            site.products.append(product)
-            if observer not in site.observers:
-                site.observers.append(observer)
-    return [site for each in found.values() for site in _whole(each)]
+        product = _product(observed, node)
+        if product is not None:
+            found.setdefault(product.observer.all_input_nodes[0], []).append(product)
+    sites = [(value, products, _rows(observed, value, readers)) for value, products in found.items()]
+    return [_Site(*each) for each in sites if each[2] or _is_norm(observed, each[0])]
 
 
-def _whole(site: _Site) -> Iterator[_Site]:
-    """The site without products whose observer something else uses as well."""
-    nodes = {each.node for each in site.products}
-    observers = [each for each in site.observers if nodes.issuperset(each.users)]
-    products = [each for each in site.products if each.node.all_input_nodes[0] in observers]
-    if products:
-        yield _Site(site.norm, products, observers)
+def _rows(observed: GraphModule, value: Node, readers: ParameterReaders) -> list[str]:
+    """The weight and bias of a linear layer on integers that nothing else reads; none for another value."""
+    if value.target is not _aten.linear.default:
+        return []
+    weight, *bias = value.all_input_nodes[1:]
+    if weight.op != "call_module" or not isinstance(observed.get_submodule(str(weight.target)), PerChannelRange):
+        return []
+    names = [readers.owned(each) for each in (weight, *bias)]
+    return [each for each in names if each is not None] if None not in names else []
 
 
-def _product(observed: GraphModule, node: Node, readers: Mapping[str, int]) -> _Product | None:
+def _whole(sites: Sequence[_Site], readers: ParameterReaders) -> list[_Site]:
+    """The sites without products whose weight or observer something else uses as well."""
+    while True:
+        nodes = {each.node for site in sites for each in site.products}
+        left = [
+            _Site(site.value, products, site.rows)
+            for site in sites
+            if (products := [each for each in site.products if _is_used_by(each, site, nodes, readers)])
+        ]
+        if sum(len(site.products) for site in left) == len(nodes):
+            return left
+        sites = left
+
+
+def _is_used_by(product: _Product, site: _Site, nodes: set[Node], readers: ParameterReaders) -> bool:
+    """Whether these products alone use a product's weight and, on integers, what it reads."""
+    if not nodes.issuperset(readers.of(product.weight)):
+        return False
+    if not site.rows:
+        return nodes.issuperset(product.observer.users)
+    return not any(is_integer(each) for others in site.others.values() for each in others)
+
+
+def is_integer(reader: Node) -> bool:
+    """Whether a reader computes or moves integers: it is an observer, or has one of its own."""
+    return any(each.op == "call_module" for each in (reader, *reader.users))
+
+
+def _groups(sites: Iterable[_Site]) -> list[list[_Site]]:
+    """The sites that share weights, directly or by others; a norm is among them."""
+    groups: list[tuple[set[str], list[_Site]]] = []
+    for site in sites:
+        weights, members = {each.weight for each in site.products}, [site]
+        for group in [each for each in groups if not weights.isdisjoint(each[0])]:
+            groups.remove(group)
+            weights, members = weights | group[0], [*group[1], *members]
+        groups.append((weights, members))
+    return [members for _, members in groups if any(not each.rows for each in members)]
+
+
+def _product(observed: GraphModule, node: Node) -> _Product | None:
     if node.target is not _aten.linear.default or len(node.all_input_nodes) < 2:
         return None
     value, weight = node.all_input_nodes[:2]
-    if value.op != "call_module" or weight.op != "call_module" or len(weight.users) > 1:
+    if value.op != "call_module" or weight.op != "call_module":
         return None
-    grid = observed.get_submodule(str(weight.target))
+    grid, name = observed.get_submodule(str(weight.target)), parameter_of(weight)
     activation: Any = observed.get_submodule(str(value.target))
-    source = weight.all_input_nodes[0]
-    if not isinstance(grid, PerChannelRange) or not isinstance(activation, Range | TokenRange):
+    if name is None or not isinstance(grid, PerChannelRange) or not isinstance(activation, Range | TokenRange):
         return None
-    if source.op != "get_attr" or readers[str(source.target)] != 1 or len(source.users) > 1:
-        return None
-    return _Product(node, str(source.target), grid, isinstance(activation, TokenRange))
+    return _Product(node, name, grid, value, isinstance(activation, TokenRange))
 
 
 def _is_norm(observed: GraphModule, node: Node) -> bool:
@@ -179,33 +229,44 @@ class SeenRows(Interpreter):
         return torch.cat(self._rows[node]), self._largest[node]
 
 
-def _apply(observed: GraphModule, site: _Site, seen: tuple[Tensor, Tensor]) -> bool:
-    """Scale a norm's result if that makes its products better. Whether it did."""
-    rows, largest = seen
-    weights = [attribute(observed, each.weight).detach() for each in site.products]
-    finite = all(bool(each.isfinite().all()) for each in (largest, *weights))
-    if not len(rows) or not finite or not float(largest.max()) > 0:
+def _apply(observed: GraphModule, group: Sequence[_Site], seen: SeenRows, readers: ParameterReaders) -> bool:
+    """Scale the results of norms whose products share weights, if that makes these better. Whether it did."""
+    names = {each.weight for site in group for each in site.products}
+    weights = {name: attribute(observed, name).detach() for name in names}
+    known = [(site, *found) for site in group if len((found := seen.of(site.value))[0])]
+    finite = all(bool(each.isfinite().all()) for each in (*(largest for _, _, largest in known), *weights.values()))
+    if not known or not finite:
         return False
-    needed = torch.stack([each.abs().amax(0) for each in weights]).amax(0)
-    if not float(needed.max()) > 0:
+    largest = torch.stack([each for _, _, each in known]).amax(0)
+    needed = torch.stack([each.abs().amax(0) for each in weights.values()]).amax(0)
+    if not float(largest.max()) > 0 or not float(needed.max()) > 0:
         return False
     tried = [_factors(largest, needed, strength) for strength in STRENGTHS]
-    exact = [functional.linear(rows, each) for each in weights]
-    errors = [
-        sum(_error(rows, factors, *each) for each in zip(site.products, weights, exact, strict=True))
-        for factors in (torch.ones_like(largest), *tried)
-    ]
-    best = min(range(len(tried)), key=lambda index: errors[index + 1])
-    if not errors[best + 1] < errors[0] * LEAST_GAIN:
+    errors = [0.0] * (len(tried) + 1)
+    for site, rows, _ in known:
+        some = rows[:: len(known)]
+        for product in site.products:
+            weight = weights[product.weight]
+            exact = functional.linear(some, weight)
+            for index, factors in enumerate((*tried, torch.ones_like(largest))):
+                errors[index] += _error(some, factors, product, weight, exact)
+    best = min(range(len(tried)), key=errors.__getitem__)
+    if not errors[best] < errors[-1] * LEAST_GAIN:
         return False
-    folded = _foldable(observed, site)
-    for each, weight in zip(site.products, weights, strict=True):
-        set_parameter(observed, each.weight, weight * tried[best])
-    if folded:
-        for name in folded:
-            set_parameter(observed, name, attribute(observed, name).detach() / tried[best])
-    else:
-        multiply(observed, site.norm, 1 / tried[best], site.observers)
+    for name, weight in weights.items():
+        set_parameter(observed, name, weight * tried[best])
+    folding = _folding(observed, group, readers)
+    for name in {each for names in folding.values() for each in names}:
+        set_parameter(observed, name, attribute(observed, name).detach() / tried[best])
+    for site in group:
+        for name in site.rows:
+            old = attribute(observed, name).detach()
+            set_parameter(observed, name, old / tried[best].reshape(-1, *[1] * (old.ndim - 1)))
+        if site.rows:
+            for read, others in site.others.items():
+                multiply(observed, read, tried[best], others)
+        elif site.value not in folding:
+            multiply(observed, site.value, 1 / tried[best], site.observers)
     return True
 
 
@@ -248,18 +309,29 @@ def _by_tensor(value: Tensor) -> Tensor:
     return best
 
 
-def _foldable(observed: GraphModule, site: _Site) -> list[str]:
-    """The parameters of the norm that take the factors in; none if something else reads it or them."""
-    norm = site.norm
-    scale = _scale_of(observed, norm)
-    if scale is None or set(norm.users) != set(site.observers):
-        return []
+def _folding(observed: GraphModule, group: Sequence[_Site], readers: ParameterReaders) -> dict[Node, list[str]]:
+    """The norms whose weight and bias take the factors in, and these; nothing else reads the norms or parameters."""
+    found = {
+        site.value: names
+        for site in group
+        if set(site.value.users) == set(site.observers) and (names := _parameters_of(observed, site.value))
+    }
+    while True:
+        left = {
+            norm: names for norm, names in found.items() if all(found.keys() >= {*readers.of(name)} for name in names)
+        }
+        if len(left) == len(found):
+            return found
+        found = left
+
+
+def _parameters_of(observed: GraphModule, norm: Node) -> list[str]:
+    """The attributes [channels] of a norm's last step; none if one of them is computed, or there is no weight."""
+    scale = _scale_of(observed, norm) if _is_norm(observed, norm) else None
     bias = arguments_of(norm).get("bias") if norm.target is _aten.layer_norm.default else None
-    found = [scale] if bias is None else [scale, bias]
-    readers = Counter(str(node.target) for node in observed.graph.nodes if node.op == "get_attr")
-    if any(each.op != "get_attr" or len(each.users) > 1 or readers[str(each.target)] > 1 for each in found):
+    if scale is None or (bias is not None and bias.op != "get_attr"):
         return []
-    return [str(each.target) for each in found]
+    return [str(each.target) for each in (scale, bias) if each is not None]
 
 
 def multiply(observed: GraphModule, value: Node, factors: Tensor, readers: Sequence[Node]) -> None:
@@ -278,9 +350,3 @@ def multiply(observed: GraphModule, value: Node, factors: Tensor, readers: Seque
     for each in readers:
         each.replace_input_with(value, product)
     observed.recompile()
-
-
-def set_parameter(observed: GraphModule, name: str, value: Tensor) -> None:
-    """Give a parameter of the graph another value."""
-    path, _, last = name.rpartition(".")
-    setattr(observed.get_submodule(path), last, nn.Parameter(value, requires_grad=False))

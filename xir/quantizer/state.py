@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
@@ -73,3 +73,9 @@ def attribute(module: GraphModule, name: str) -> Any:
     for part in name.split("."):
         value = getattr(value, part)
     return value
+
+
+def set_parameter(module: GraphModule, name: str, value: Tensor) -> None:
+    """Give a parameter of a dotted name another value."""
+    path, _, last = name.rpartition(".")
+    setattr(module.get_submodule(path), last, nn.Parameter(value, requires_grad=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
@@ -136,14 +137,126 @@ def outputs(*programs: Any) -> list[Tensor]:
         return [program.module()(*TEXTS[0]) for program in programs]
 
 
-def test_weights_of_4_bits_and_weights_read_twice_stay() -> None:
-    model = block(is_post=False)
-    module = torch.export.export(model, TEXTS[0]).module()
+def test_weights_of_4_bits_stay() -> None:
+    module = torch.export.export(block(is_post=False), TEXTS[0]).module()
     assert isinstance(module, GraphModule)
     assert smooth(prepare_pt2e(module, XnnpackQuantizer(QuantConfig("int4"))), TEXTS) == 0
-    shared = block(is_post=False)
-    shared.up = shared.gate  # pyright: ignore
-    assert smooth(observed_graph(shared, "dynamic"), TEXTS) == 0
+
+
+class Repeated(nn.Module):
+    """The same layers several times, as in ALBERT: the first time behind what `before` makes, later behind the norm.
+
+    A residual sum reads what the products read as well.
+    """
+
+    def __init__(self, before: nn.Module, *, has_sum: bool = True) -> None:
+        super().__init__()
+        self.before, self.norm, self.has_sum = before, nn.LayerNorm(CHANNELS), has_sum
+        self.up, self.down = (nn.Linear(CHANNELS, CHANNELS) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.before(x)
+        for _ in range(2):
+            y = self.branch(x)
+            x = self.norm(y + x if self.has_sum else y)
+        return self.branch(x)
+
+    def branch(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.down(torch.tanh(self.up(x))))
+
+
+def repeated(before: nn.Module, *, has_sum: bool = True) -> Repeated:
+    torch.manual_seed(0)
+    model = Repeated(before, has_sum=has_sum).eval()
+    with torch.no_grad():
+        model.norm.weight[OUTLIERS] = 60.0
+        model.norm.bias.add_(0.1)
+        model.up.weight[:, OUTLIERS] /= 60.0
+        for each in before.parameters():
+            each.add_(0.1)[OUTLIERS] *= 60.0
+    return model
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("before", "has_sum", "folded"),
+    [
+        (nn.LayerNorm(CHANNELS), True, set[str]()),
+        (nn.Linear(CHANNELS, CHANNELS), True, {"before.weight", "before.bias"}),
+        (nn.Linear(CHANNELS, CHANNELS, bias=False), False, {"before.weight", "norm.weight", "norm.bias"}),
+        (nn.LayerNorm(CHANNELS), False, {"before.weight", "before.bias", "norm.weight", "norm.bias"}),
+    ],
+    ids=["norm", "linear", "linear alone", "norm alone"],
+)
+def test_a_weight_that_several_layers_have(before: nn.Module, has_sum: bool, folded: set[str], mode: Mode) -> None:
+    """One factor for a channel in all of them, which a norm takes in that no residual sum reads."""
+    model = repeated(copy.deepcopy(before), has_sum=has_sum)
+    exact = copy.deepcopy(model.state_dict())
+    observed = observed_graph(model, mode)
+    assert smooth(observed, TEXTS) == 3
+    changed = {name for name, value in observed.named_parameters() if not torch.equal(value, exact.get(name, value))}
+    assert changed == {"up.weight", *folded}
+    scaled = without_observers(observed)
+    for text in TEXTS:
+        with torch.no_grad():
+            assert torch.equal(run_alone(scaled, text)[0], model(*text))
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_the_gain_where_layers_share_a_weight(mode: Mode) -> None:
+    model = repeated(nn.Linear(CHANNELS, CHANNELS))
+
+    def gain(*, smoothing: bool) -> float:
+        config = QuantConfig(mode, smoothing=smoothing)
+        return quality(model, xir.quantize(model, TEXTS[0], TEXTS, config, verify=True), TEXTS)
+
+    assert gain(smoothing=True) > gain(smoothing=False) + 5
+
+
+def test_a_norm_used_in_several_places_takes_the_factors_in_once() -> None:
+    """Where products alone read each of its results."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = block()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.block(self.block(x))
+
+    model = Twice().eval()
+    observed = observed_graph(model, "static")
+    count = products(observed)
+    assert smooth(observed, TEXTS) == 2
+    assert products(observed) == count
+    with torch.no_grad():
+        assert torch.equal(run_alone(without_observers(observed), TEXTS[0])[0], model(*TEXTS[0]))
+
+
+class Beside(nn.Module):
+    """A norm and two products of it, one of whose weights is read once more."""
+
+    def __init__(self, reads: Callable[[Beside, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.block, self.reads = block(), reads
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.reads(self, self.block(x))
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize(
+    "reads",
+    [
+        lambda model, y: y @ model.block.up.weight,
+        lambda model, y: model.block.up(torch.tanh(y)),
+        lambda model, y: y + model.block.gate.weight.sum(),
+    ],
+    ids=["product", "no norm", "sum"],
+)
+def test_a_weight_that_something_else_reads_stays(reads: Callable[[Beside, Tensor], Tensor], mode: Mode) -> None:
+    """And with it what else is quantised with the same integers: one of the norm for both products."""
+    assert smooth(observed_graph(Beside(reads).eval(), mode), TEXTS) == 0
 
 
 def test_values_that_are_infinite_stay_as_they_are() -> None:
