@@ -174,13 +174,13 @@ def is_chosen(layer: Layer, times: Times | None) -> bool:
 def regret(counts: Mapping[Layer, int], choices: Mapping[Layer, tuple[Times, bool]]) -> float:
     """How much longer these convolutions take in the chosen forms than in the best ones."""
     chosen = sum(count * form(*choices[layer]) for layer, count in counts.items())
-    best = sum(count * min(choices[layer][0].integers, choices[layer][0].floats) for layer, count in counts.items())
+    best = sum(count * min(choices[layer][0].narrow, choices[layer][0].floats) for layer, count in counts.items())
     return chosen / best - 1
 
 
 def form(times: Times, widened: bool) -> float:
     """What the chosen form takes."""
-    return times.floats if widened else times.integers
+    return times.floats if widened else times.narrow
 
 
 def main() -> None:
