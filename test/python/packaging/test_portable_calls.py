@@ -23,8 +23,8 @@ ON_MACOS = frozenset(
     access acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf cbrtf clock_gettime
     close cos cosf cosh coshf dlerror dlopen dlsym dup dup2 erf erff exp exp2 exp2f expf expm1 expm1f fclose fcntl
     fdopen ferror fflush floor floorf fmaxf fminf fmod fmodf fopen fprintf fputs fread free fstat futimens fwrite getenv
-    getpid ioctl ldexp log log10 log10f log1p log1pf log2 log2f logf madvise memchr memcmp memcpy memmove memset mkdir
-    mmap munmap nearbyint nearbyintf open posix_memalign pow powf printf pthread_cond_timedwait pthread_mutex_lock
+    getpid ioctl ldexp log log10 log10f log1p log1pf log2 log2f logf madvise malloc memchr memcmp memcpy memmove memset
+    mkdir mmap munmap nearbyint nearbyintf open posix_memalign pow powf printf pthread_cond_timedwait pthread_mutex_lock
     pthread_mutex_unlock pthread_self pthread_sigmask putchar pwrite read remove rename sigaddset sigemptyset
     sigismember sigpending sigwait sin sinf sinh sinhf snprintf sqrt sqrtf strcmp strerror strlen strncmp strtod strtol
     strtoul strtoull sysconf tan tanf tanh tanhf trunc truncf uname unlink write
