@@ -79,7 +79,8 @@ def chosen_forms(placed: Placed, both: Both) -> Chosen:
     assert convolution is not None
     both = both.of_program(placed.weights)
     times = [
-        predictions(node, convolution, convolution.forms(MAX_ERROR), [each]) for each in (both.measured, both.modelled)
+        predictions(node, convolution, convolution.forms(MAX_ERROR), [each], is_generic=False)
+        for each in (both.measured, both.modelled)
     ]
     forms = [
         fastest(worthwhile(each, least_gains([profile], is_generic=False)))

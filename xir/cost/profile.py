@@ -89,6 +89,11 @@ OPTIONAL: Mapping[str, Sequence[Kernel]] = {
 MODELLED = "modelled, not measured"
 """What tools say of a profile that nobody measured: a part of its processor's name."""
 
+WAIT = 2400.0
+"""The nanoseconds that threads wait for each other at the end of a node: what ResNet-18's 1,300 nodes take on two
+threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each node. No profile has a figure of
+its own."""
+
 SHIPPED = Path(__file__).parent / "profiles"
 
 
@@ -125,6 +130,11 @@ class KernelCost:
     """Columns of the right matrix, likewise; channels of a depthwise convolution."""
     narrow: int = 0
     """Those of the kernel for products of few columns; 0 if there is no other."""
+
+    def shared(self, threads: int) -> KernelCost:
+        """The same where so many threads share each node, and wait for each other at its end."""
+        times = {name: getattr(self, name) / threads for name in COSTS}
+        return replace(self, **{**times, "call": times["call"] + WAIT})
 
     def is_narrow(self, work: Work) -> bool:
         """Whether the kernel for few columns runs. Source: `xnn_use_nr2` in `src/microkernel-utils.c` of XNNPACK."""
@@ -188,6 +198,8 @@ class CostProfile:
     """The date; empty if that is not known."""
     modelled: bool = False
     """Whether nobody measured it: then its processor's name says so, too."""
+    threads: int = 1
+    """How many share each node; files are of one."""
 
     @property
     def origin(self) -> str:
@@ -198,7 +210,7 @@ class CostProfile:
         return f"measured {self.measured or 'some day'} with {self.xnnpack}{''.join(f', no {what}' for what in lacks)}"
 
     def __hash__(self) -> int:
-        return hash((self.processor, self.xnnpack, self.caches, self.between))
+        return hash((self.processor, self.xnnpack, self.caches, self.between, self.threads))
 
     def knows(self, work: Work) -> bool:
         """Whether the node's kernel was measured."""
@@ -219,6 +231,10 @@ class CostProfile:
     def of_program(self, weights: int) -> CostProfile:
         """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""
         return replace(self, between=weights)
+
+    def on_two_threads(self) -> CostProfile:
+        """The same where two threads share each node of a program."""
+        return replace(self, kernels={name: cost.shared(2) for name, cost in self.kernels.items()}, threads=2)
 
     def text(self) -> str:
         """The file."""

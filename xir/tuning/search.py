@@ -133,7 +133,7 @@ def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Und
         convolution = convolution_of(node)
         if convolution is None or not (forms := convolution.forms(partitioner.max_error)):
             continue
-        found_times = predictions(node, convolution, forms, profiles)
+        found_times = predictions(node, convolution, forms, profiles, cpus.is_generic)
         times = {form: each.mean for form, each in found_times.items()}
         predicted = fastest(worthwhile(found_times, least_gains(cpus.profiles, cpus.is_generic)))
         close = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xir.cost.profile import CostProfile, KernelCost, load_profile, parse_profile, shipped
+from xir.cost.profile import WAIT, CostProfile, KernelCost, load_profile, parse_profile, shipped
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 
 TEXT = load_profile("zen4").text()
@@ -97,6 +97,16 @@ def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_row
     rows = 3 * cost.rows - 1
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=1000)) == 0
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
+
+
+def test_two_threads_share_a_node_and_wait_at_its_end() -> None:
+    """Of every kernel, for any work: a constant that the program's nodes add up, and half of the rest."""
+    profile = load_profile("emeraldrapids").of_program(60_000_000)
+    shared = profile.on_two_threads()
+    for kernel in KERNELS:
+        work = Work(kernel, 64, 100, 200, 2, traffic=5_000_000, weights=300_000, reread=40, since=10_000_000)
+        assert shared.nanoseconds(work) == pytest.approx(profile.nanoseconds(work) / 2 + WAIT), kernel
+    assert {profile: 1}.get(shared) is None, "predictions are kept by profile"
 
 
 def test_files_of_version_7_do_not_tell_the_generation() -> None:

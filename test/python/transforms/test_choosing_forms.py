@@ -41,6 +41,23 @@ def test_what_is_worth_it(times: dict[Form, tuple[float, ...]], is_generic: bool
     assert chosen(times, is_generic) == form
 
 
+@pytest.mark.parametrize(
+    ("small", "large", "form"),
+    [
+        # (one thread, two threads), of 1000 and 500.
+        ((600.0, 549.0), (960.0, 100.0), SMALL),
+        ((600.0, 551.0), (940.0, 500.0), LARGE),
+        ((600.0, 450.0), (500.0, 541.0), SMALL),
+        ((600.0, 450.0), (500.0, 539.0), LARGE),
+    ],
+)
+def test_two_threads_count_as_much_as_one(small: tuple[float, float], large: tuple[float, float], form: Form) -> None:
+    """A form that loses more than a tenth on two threads is not taken; of others the product of both decides."""
+    times = {DIRECT: (1000.0, 500.0), SMALL: small, LARGE: large}
+    options = {form: Predicted((one,), 0, (two,)) for form, (one, two) in times.items()}
+    assert allotted([worthwhile(options, [0.05])], None) == [form]
+
+
 @pytest.mark.parametrize("is_generic", [True, False])
 def test_by_a_profile_that_nobody_measured_a_form_is_much_faster(is_generic: bool) -> None:
     for took, form in ((775.0, DIRECT), (769.0, SMALL)):

@@ -21,26 +21,41 @@ predictions are not closer than that."""
 LEAST_SAVED = 20.0
 """The microseconds that it must save as well: it is up to 190 nodes, which take memory and time to load."""
 
+MOST_LOST = 0.1
+"""The share of the direct form's time by which a form may be slower on two threads by a profile, where those count: no
+more than predictions are off."""
+
 
 @dataclass(frozen=True)
 class Predicted:
     """What a convolution takes in a form."""
 
     microseconds: tuple[float, ...]
-    """By each profile."""
+    """By each profile, on one thread."""
     added: int
     """The bytes of its weights beyond those of the direct form."""
+    on_two_threads: tuple[float, ...] = ()
+    """As `microseconds`, where a file is for one thread and for several."""
 
     NOTHING: ClassVar[Predicted]
     """Of a form that is taken whatever it costs."""
 
     @property
     def mean(self) -> float:
-        """The geometric mean of the profiles': one processor's slow clock does not count for more."""
-        return exp(sum(map(log, self.microseconds)) / len(self.microseconds)) if self.microseconds else 0.0
+        """The geometric mean of the profiles', on one thread: one processor's slow clock does not count for more."""
+        return _geometric_mean(self.microseconds)
+
+    @property
+    def weighed(self) -> float:
+        """The mean of all, by which forms are compared."""
+        return _geometric_mean((*self.microseconds, *self.on_two_threads))
 
 
 Predicted.NOTHING = Predicted((), 0)
+
+
+def _geometric_mean(times: Sequence[float]) -> float:
+    return exp(sum(map(log, times)) / len(times)) if times else 0.0
 
 
 def least_gains(profiles: Sequence[CostProfile], is_generic: bool) -> tuple[float, ...]:
@@ -50,28 +65,32 @@ def least_gains(profiles: Sequence[CostProfile], is_generic: bool) -> tuple[floa
 
 def worthwhile(times: Mapping[Form, Predicted], least: Sequence[float]) -> dict[Form, Predicted]:
     """The direct form, and those of more nodes that save so much, on each processor, that they are worth them: at least
-    such shares of the direct form's time.
+    such shares of the direct form's time on one thread, while they lose at most `MOST_LOST` of it on two.
 
-    Forms by GEMM stay only if they save so much of the best other's time, too.
+    Forms by GEMM stay only if they save `LEAST_GAIN` of the best other's time, too.
     """
 
     def saves(form: Form, rival: Predicted) -> bool:
         rows = zip(times[form].microseconds, rival.microseconds, least, strict=True)
-        return all(old - new >= max(share * old, LEAST_SAVED) for new, old, share in rows)
+        loses = any(
+            new > (1 + MOST_LOST) * old
+            for new, old in zip(times[form].on_two_threads, rival.on_two_threads, strict=True)
+        )
+        return not loses and all(old - new >= max(share * old, LEAST_SAVED) for new, old, share in rows)
 
     direct = times[DIRECT]
     faster = [form for form in times if not form.is_direct and saves(form, direct)]
     stacking = [form for form in faster if not form.by_gemm]
-    rival = min(times[form].mean for form in (DIRECT, *stacking))
+    rival = min(times[form].weighed for form in (DIRECT, *stacking))
     by_gemm = [
-        form for form in faster if form.by_gemm and rival - times[form].mean >= max(LEAST_GAIN * rival, LEAST_SAVED)
+        form for form in faster if form.by_gemm and rival - times[form].weighed >= max(LEAST_GAIN * rival, LEAST_SAVED)
     ]
     return {form: times[form] for form in (DIRECT, *stacking, *by_gemm)}
 
 
 def fastest(options: Mapping[Choice, Predicted]) -> Choice:
     """The one that takes the least time."""
-    return min(options, key=lambda form: options[form].mean)
+    return min(options, key=lambda form: options[form].weighed)
 
 
 def allotted(options: Sequence[Mapping[Choice, Predicted]], budget: int | None) -> list[Choice]:
@@ -82,7 +101,7 @@ def allotted(options: Sequence[Mapping[Choice, Predicted]], budget: int | None) 
     """
     if budget is None:
         return list(map(fastest, options))
-    chosen = [min(each, key=lambda form: (each[form].added, each[form].mean)) for each in options]
+    chosen = [min(each, key=lambda form: (each[form].added, each[form].weighed)) for each in options]
     left = budget
     while (step := _best_step(options, chosen, left)) is not None:
         index, form = step
@@ -98,7 +117,7 @@ def _best_step(
     for index, (forms, current) in enumerate(zip(options, chosen, strict=True)):
         now = forms[current]
         for form, then in forms.items():
-            saved, added = now.mean - then.mean, then.added - now.added
+            saved, added = now.weighed - then.weighed, then.added - now.added
             if saved > 0 and added <= left and (rate := saved / added if added > 0 else inf) > best:
                 best, found = rate, (index, form)
     return found

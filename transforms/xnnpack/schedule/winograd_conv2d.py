@@ -53,7 +53,8 @@ class WinogradConv2dPass(XirPass):
     along both dimensions that is im2col.
 
     The fastest form is the measured one in `choices`, or the one that cost profiles predict; without either nothing
-    changes. With several profiles, a form has to be faster by each of them, and the one with the best mean is used.
+    changes. With several profiles, a form has to be faster by each of them, and the one with the best mean is used;
+    then two threads count as much as one, which wait for each other at the end of each node.
     Transformed filters are larger: within `max-growth`, the forms that save the most time for a byte come first. A form
     that needs more memory than `max-arena`, together with the delegate's other tensors, is not used. Each node has the
     attribute `xir.composed`, which says what it is a part of.
@@ -132,7 +133,7 @@ class WinogradConv2dPass(XirPass):
             return
         constants = stored_constants(op)
         least = least_gains(cpus.profiles, cpus.is_generic)
-        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), least, measured, constants)
+        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, least, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
         budget = cpus.budget(sum(constant.bytes for constant in constants.values()), self.max_growth)
@@ -215,6 +216,8 @@ class FormChooser:
 
     options: WinogradConv2dPass
     profiles: Sequence[CostProfile]
+    is_generic: bool
+    """Whether the file is for one thread and for several."""
     least: Sequence[float]
     """The share of the direct form's time that a form must save by each."""
     measured: Mapping[ConvolutionLayer, MeasuredChoice]
@@ -232,7 +235,9 @@ class FormChooser:
             return Candidate(node, convolution, {form: Predicted.NOTHING}, {}, {"MeasuredRatio": choice.ratio})
         if not self.profiles or not forms:
             return Candidate(node, convolution, {DIRECT: Predicted.NOTHING}, {}, {})
-        times = predictions(node, convolution, forms, self.profiles, keeps_filter=self.is_shared(node.filter))
+        times = predictions(
+            node, convolution, forms, self.profiles, self.is_generic, keeps_filter=self.is_shared(node.filter)
+        )
         return Candidate(node, convolution, worthwhile(times, self.least), times, {})
 
     def is_shared(self, filter: SSAValue) -> bool:
@@ -265,6 +270,7 @@ def predictions(
     convolution: Convolution,
     forms: Sequence[Form],
     profiles: Sequence[CostProfile],
+    is_generic: bool,
     keeps_filter: bool = False,
 ) -> dict[Form, Predicted]:
     """What the direct form and others take by each profile; those of one image where their number is open.
@@ -272,11 +278,13 @@ def predictions(
     With `keeps_filter` others' filters are added to the direct one's, which something else reads.
     """
     batch = max(shape_of(node.output)[0], 1)
+    shared = [profile.on_two_threads() for profile in profiles] if is_generic else []
+
+    def by_each(form: Form, profiles: Sequence[CostProfile]) -> tuple[float, ...]:
+        return tuple(predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for profile in profiles)
+
     return {
-        form: Predicted(
-            tuple(predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for profile in profiles),
-            added_bytes(convolution, form, keeps_filter),
-        )
+        form: Predicted(by_each(form, profiles), added_bytes(convolution, form, keeps_filter), by_each(form, shared))
         for form in (DIRECT, *forms)
     }
 
