@@ -64,6 +64,7 @@ def pytest_collection_finish() -> None:
     export_patterns_once()
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)
 
 
@@ -76,6 +77,7 @@ def seed(number: int) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collectstart(collector: pytest.Collector) -> None:
+    gc.disable()  # until the last module is imported: what they make stays
     if isinstance(collector, pytest.Module):
         seed(1)
 

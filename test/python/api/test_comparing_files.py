@@ -112,7 +112,7 @@ def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.Mo
     monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
     not_written(aot, "", "old.pte does not run: 'forward' on random inputs: ")
     torch.save(X, "x.pt")
-    assert "both on 1 call of --inputs\n" in aot("old.pte -o new.pte --inputs x.pt")
+    assert "both on 1 call of --inputs\n" in aot("old.pte -o new.pte --no-stock --inputs x.pt")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_inputs_without_a_name_of_several_methods(aot: Tool) -> None:
     torch.save(X, "x.pt")
     not_written(aot, "--inputs x.pt", "--inputs: x.pt does not say for which of encode, decode it is")
     torch.save({"decode": X}, "x.pt")
-    assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --inputs x.pt")
+    assert "random inputs and 1 call of --inputs" in aot("old.pte -o new.pte --no-stock --inputs x.pt")
 
 
 def process_that_ends(monkeypatch: pytest.MonkeyPatch, running: str | None, results: object = None) -> None:
