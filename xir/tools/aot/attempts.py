@@ -19,9 +19,11 @@ from xir.tools.command_line import UsageError
 from xir.transforms.pipelines import PIPELINES
 
 if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
     from xir.api import ExecutorchProgram, XnnpackPartitioner
     from xir.ir.remarks import RemarkFilter
-    from xir.runtime.same_results import MethodCall, Sameness
+    from xir.runtime.same_results import FixedInputs, MethodCall, Sameness
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,8 @@ class Attempts:
         """Calls at other sizes, of the methods that have open ones."""
         from xir.runtime.sized_calls import sized_calls
 
-        calls = sized_calls(self.options.program, open_dims(program), self.options.data)
+        fixed = fixed_inputs(self.old)
+        calls = sized_calls(self.options.program, open_dims(program), self.options.data, fixed)
         if raised_open := [name for name, dims in open_dims(program).items() if dims]:
             for name in raised_open:
                 if not any(call.method == name for call in calls):
@@ -176,6 +179,33 @@ def open_dims(program: ExecutorchProgram) -> dict[str, list[tuple[int, int]] | N
                 (i, dim) for i, each in enumerate(texts) for dim, text in enumerate(each) if text
             ]
     return found
+
+
+def fixed_inputs(program: ExecutorchProgram) -> dict[str, FixedInputs]:
+    """What the methods of a file take for inputs that are no tensors: the values that they were exported with."""
+    from xir.dialects.pte import BoolOp, DoubleOp, ExecutionPlanOp, IntOp, StringOp
+
+    def value_of(value: SSAValue) -> object:
+        match value.owner:
+            case IntOp() as op:
+                return op.int_val.value.data
+            case BoolOp() as op:
+                return bool(op.bool_val.value.data)
+            case DoubleOp() as op:
+                return op.double_val.value.data
+            case StringOp() as op:
+                return op.string_val.data
+            case _:
+                return None
+
+    return {
+        plan.sym_name.data: {
+            number: found
+            for number, value in enumerate(plan.signature.inputs)
+            if (found := value_of(value)) is not None
+        }
+        for plan in ops_in(program.module, ExecutionPlanOp)
+    }
 
 
 def size_of(options: argparse.Namespace) -> int:

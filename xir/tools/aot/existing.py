@@ -15,7 +15,7 @@ from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
-from xir.tools.aot.attempts import Attempt, Attempts, size_of
+from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, size_of
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
@@ -114,7 +114,7 @@ def _optimize(options: argparse.Namespace) -> int:
     with step(f"Reading {options.program}"):
         old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
-    calls = calls_of(options.program, old.method_names, options.data, given)
+    calls = calls_of(options.program, old.method_names, options.data, given, fixed_inputs(old))
     options.output.parent.mkdir(parents=True, exist_ok=True)
     before = size_of(options)
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
