@@ -207,7 +207,7 @@ def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedIn
 
 
 def drawn_inputs(
-    metadata: MethodMetadata, most: int, sizes: Mapping[tuple[int, int], int] = {}, fixed: FixedInputs = {}
+    metadata: MethodMetadata, most: int, sizes: Mapping[tuple[int, int], int] = {}, fixed: Mapping[int, object] = {}
 ) -> list[Any]:
     """Random inputs of a method's largest shapes, the same each time. `sizes` are other ones, by the input's number and
     the dimension."""

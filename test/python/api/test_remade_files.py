@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -430,6 +431,19 @@ def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, aot: Tool) ->
     path = stock_file(model, (torch.randn(2, 8).bfloat16(),), tmp_path / "bf16.pte", delegates=False)
     said = aot(f"{path} -o better.pte --no-stock --cpu any").splitlines()[0]
     assert "better.pte: its delegates alone are optimised (the whole program: outputs of 'forward' in call 1" in said
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+def test_kernels_of_a_quantised_file_without_delegates_become_some(tmp_path: Path, aot: Tool) -> None:
+    """Whose delegates alone are as good as nothing: it keeps its conversions where integers would round anew."""
+    importlib.import_module("executorch.kernels.quantized")  # what converts in stock's runtime
+    model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Hardswish(), nn.Conv2d(16, 8, 3), nn.SiLU())
+    path = stock_file(model, (torch.randn(1, 8, 24, 24),), tmp_path / "q8.pte", delegates=False, quantized=True)
+    said = aot(f"{path} -o {tmp_path}/better.pte").splitlines()[0]
+    assert "better.pte: the whole program with its conversions is optimised (the whole program: outputs of" in said
+    assert "; its delegates alone: it is predicted to take" in said
+    assert xir.load(path).num_delegates == 0
+    assert xir.load(tmp_path / "better.pte").num_delegates > 0
 
 
 def test_a_file_is_not_made_slower_by_prediction(tmp_path: Path, aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
