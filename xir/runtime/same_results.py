@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -115,7 +116,7 @@ def sameness(
     ran = [list(_results(before, calls, data)), list(_results(after, calls))]
     worst, where = _farthest(calls, *([results for results, _ in each] for each in ran))
     changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
-    if not changed <= worst:
+    if _is_farther(changed, worst):
         worst, where = changed, f"what is left in {at.replace('output', 'input', 1)}"
     spent = _timed_files(before, after, calls, data)
     without_stock = refusal = None
@@ -134,7 +135,7 @@ def sameness(
                     refusal = str(error)
         else:
             apart, at = _farthest(compared, *found)
-            if not apart <= worst:
+            if _is_farther(apart, worst):
                 worst, where = apart, f"{at} in stock ExecuTorch"
     return Sameness(worst, where, *spent, without_stock, refusal)
 
@@ -158,9 +159,14 @@ def _farthest(calls: Sequence[MethodCall], old: Sequence[Any], new: Sequence[Any
     worst, where = 0.0, ""
     for call, expected, results in zip(calls, old, new, strict=True):
         found = difference(results, expected)
-        if not found.difference <= worst:
+        if _is_farther(found.difference, worst):
             worst, where = found.difference, f"{found.where} of '{call.method}' in {call.where}"
     return worst, where
+
+
+def _is_farther(difference: float, worst: float) -> bool:
+    """Whether a difference is larger than the largest so far. NaN is larger than any: no other takes its place."""
+    return not math.isnan(worst) and not difference <= worst
 
 
 def loaded(path: Path, data: Sequence[Path] = ()) -> Program:

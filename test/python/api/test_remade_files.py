@@ -433,6 +433,21 @@ def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, aot: Tool) ->
     assert "better.pte: its delegates alone are optimised (the whole program: outputs of 'forward' in call 1" in said
 
 
+def test_a_lock_fails_with_the_reason_for_a_worse_way(tmp_path: Path, aot: Tool) -> None:
+    path = stock_file(Attention(), (torch.randn(1, 6, 16),), tmp_path / "stock.pte")
+    command = f"{path} -o {tmp_path}/better.pte --no-stock --lock {tmp_path}/the.lock"
+    aot(command)
+    aot(f"{command} --max-difference 0", code=1)
+    first, *facts = aot.err.splitlines()
+    assert "better.pte: its delegates alone are optimised (the whole program: output" in first
+    assert "where 0 is allowed (--max-difference)" in first
+    worse = next(
+        line for line in facts if "the.lock:" in line and ": error: delegates forward XnnpackBackend: 1" in line
+    )
+    assert worse.endswith(" more passes")
+    assert worse.count("; ") < 8
+
+
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 def test_kernels_of_a_quantised_file_without_delegates_become_some(tmp_path: Path, aot: Tool) -> None:
     """Whose delegates alone are as good as nothing: it keeps its conversions where integers would round anew."""
