@@ -449,7 +449,7 @@ def test_a_lock_fails_with_the_reason_for_a_worse_way(tmp_path: Path, aot: Tool)
 
 
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
-def test_kernels_of_a_quantised_file_without_delegates_become_some(tmp_path: Path, aot: Tool) -> None:
+def test_kernels_of_a_quantized_file_without_delegates_become_some(tmp_path: Path, aot: Tool) -> None:
     """Whose delegates alone are as good as nothing: it keeps its conversions where integers would round anew."""
     importlib.import_module("executorch.kernels.quantized")  # what converts in stock's runtime
     model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Hardswish(), nn.Conv2d(16, 8, 3), nn.SiLU())
