@@ -328,6 +328,44 @@ XIR_TEST(returned_inputs_say_how_much_memory_they_have) {
   EXPECT(output.nbytes() == kSize * sizeof(float) && output.capacity >= output.nbytes());
 }
 
+// Outputs that the file leaves to the caller have memory of their own, of each method's, until they
+// are bound, or where what is bound to them ends a page.
+XIR_TEST(outputs_without_a_place_have_memory) {
+  const Blob file = Moving([](ExecutionPlanT* p) {
+    p->values.push_back(TensorValue({kSize}, kNowhere));
+    p->values.push_back(TensorValue({kSize}, kNowhere));
+    p->outputs = {2, 3};
+    AddMove(p, 0, 2);
+    AddMove(p, 1, 3);
+    AddMove(p, 0, 3);
+  });
+  auto method = LoadForward(file);
+  if (!method.ok()) return Report(__FILE__, __LINE__, std::move(method).status().message());
+  EXPECT_OK(RunOn(method.value().get(), 7));
+  EXPECT(At(*method.value(), 0, 0) == 7 && At(*method.value(), 1, kSize - 1) == 10);
+  const auto* first = method.value()->output(0).get<Tensor>();
+  const auto* second = method.value()->output(1).get<Tensor>();
+  EXPECT(first->capacity >= first->nbytes() && first->data != second->data);
+  alignas(16) float bound[kSize] = {};
+  EXPECT(method.value()->BindOutput(0, bound, sizeof(bound)).ok());
+  EXPECT_OK(RunOn(method.value().get(), 3));
+  EXPECT(bound[0] == 3);
+  EXPECT_ERROR(method.value()->BindOutput(0, second->data, second->nbytes()).status(),
+               "is the method's own");
+}
+
+XIR_TEST(memory_of_outputs_is_limited) {
+  const Blob file = Moving([](ExecutionPlanT* p) {
+    p->non_const_buffer_sizes = {0, int64_t{600} << 20};
+    p->values.push_back(TensorValue({100 << 20}, kNowhere));
+    p->outputs = {2};
+    AddMove(p, 2, 2);
+  });
+  LoadOptions options;
+  options.max_memory = uint64_t{900} << 20;
+  EXPECT_ERROR(Program::FromBytes(file, options), "with the arenas they take more than the limit");
+}
+
 XIR_TEST(arenas_are_committed_when_touched) {
   constexpr int64_t kArena = int64_t{512} << 20;
   const Blob file = Moving([](ExecutionPlanT* p) {

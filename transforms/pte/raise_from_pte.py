@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -11,10 +12,14 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
+    Float64Type,
+    IntegerType,
     ModuleOp,
     NoneType,
     TensorType,
     UnitAttr,
+    f64,
+    i1,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -23,6 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xir.dialects import edge, pte
 from xir.dialects.delegate import GraphOp
 from xir.ir.annotations import DIM_ORDER, IN_SPEC, OUT_SPEC, VALUE
+from xir.ir.constants import dense_elements
 from xir.ir.context import XirContext
 from xir.ir.location import Locatable
 from xir.ir.numerics import Numerics
@@ -195,11 +201,23 @@ class _Raiser:
                 return op.result
             case pte.TensorOp() as tensor:
                 check_bounded(tensor, self.plan)
+                if not _is_copied_to(tensor.order):
+                    raise NotRaisedError(tensor, f"no kernel copies an output into the order {list(tensor.order)}")
                 return permuted(self.memory.read(tensor, tensor), tensor.order, self.block.add_op)
             case _ if value in self.memory.numbers:
                 return self.memory.numbers[value]
+            case pte.IntOp() | pte.BoolOp() | pte.DoubleOp() as number if value not in self.memory.computed:
+                return self.constant(number)
             case _:
-                raise NotRaisedError(self.plan, "an output is no tensor")
+                raise NotRaisedError(self.plan, "an output is neither a tensor nor a number")
+
+    def constant(self, number: pte.IntOp | pte.BoolOp | pte.DoubleOp) -> SSAValue:
+        """A number that is returned in any case, as the element of a constant."""
+        type, data = _number(number)
+        tensor = edge.ConstantOp(dense_elements(TensorType(type, []), data), number.location)
+        element = edge.op("_local_scalar_dense").build_from({"self": tensor.result}, [type], number.location)
+        self.block.add_ops([tensor, element])
+        return element.results[0]
 
     def function(self) -> FuncOp:
         """The function, after the instructions."""
@@ -295,6 +313,23 @@ def _dim_order(tensor: pte.TensorOp) -> dict[str, Attribute]:
     """What says that the caller sees a tensor's dimensions in another order than memory has them."""
     is_ordered = tensor.order == tuple(range(len(tensor.order)))
     return {} if is_ordered else {DIM_ORDER: DenseArrayBase.from_list(i64, tensor.order)}
+
+
+def _is_copied_to(order: tuple[int, ...]) -> bool:
+    """Whether ExecuTorch's `_to_dim_order_copy` writes memory of an order: the tensor's own, and channels last."""
+    own = tuple(range(len(order)))
+    return order == own or (len(order) in {4, 5} and order == (0, *own[2:], 1))
+
+
+def _number(number: pte.IntOp | pte.BoolOp | pte.DoubleOp) -> tuple[IntegerType | Float64Type, bytes]:
+    """The type and the bytes of a number."""
+    match number:
+        case pte.IntOp():
+            return i64, struct.pack("<q", number.int_val.value.data)
+        case pte.BoolOp():
+            return i1, struct.pack("<?", number.bool_val.value.data)
+        case _:
+            return f64, struct.pack("<d", number.double_val.value.data)
 
 
 def _memory_type(tensor: pte.TensorOp) -> TensorType:

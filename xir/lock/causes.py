@@ -28,6 +28,9 @@ REMARKS = RemarkFilter.of(missed=".*", failed=".*")
 MOST_NAMED = 3
 """How many layers or tensors a sum is said to come from."""
 
+MOST_PASSES = 6
+"""How many passes are named that ran in another way: if a whole pipeline did, their names say nothing more."""
+
 _MISSING = {
     "accuracy": "nothing has measured it: give the same --metric",
     "microseconds": "nothing has predicted it: give the same --cpu",
@@ -67,7 +70,7 @@ class Causes:
 
     def _of_ops(self, key: Key) -> str:
         """The remark about the ops that a fact is about; of a layer, and without a remark, the passes that differ."""
-        said = self._about(self.facts.places.get(key, ()))
+        said = self._about(self.facts.places.get(key, ()), is_composed=key[0] != "layer" or self._is_composed(key))
         return "; ".join(filter(None, [said, self._passes() if key[0] == "layer" or not said else ""]))
 
     def _with_lines(self, key: Key) -> str:
@@ -75,10 +78,17 @@ class Causes:
         places = dict.fromkeys(line for op in self.facts.places.get(key, ()) if (line := line_of(op)))
         return "; ".join(filter(None, [self._of_ops(key), f"from {', '.join(places)}" if places else ""]))
 
-    def _about(self, ops: Iterable[Operation]) -> str:
-        """What passes said of ops: that one is not delegated or stays in float, else what was missed."""
+    def _is_composed(self, key: Key) -> bool:
+        """Whether a layer has a form of several nodes in this build."""
+        value = self.facts.values.get(key)
+        return value is not None and OperatorLayer.parse(value).is_composed
+
+    def _about(self, ops: Iterable[Operation], *, is_composed: bool) -> str:
+        """What passes said of ops: that one is not delegated or stays in float, else what was missed. Forms of several
+        nodes are those of other ops on the same line, unless `is_composed`."""
         origins = {origin for op in ops for origin in origins_of(op.location)}
         found = [each for each in self.remarks if isinstance(each, Remark) and origins & set(origins_of(each.location))]
+        found = [each for each in found if is_composed or not isinstance(each, ComposedOp)]
         weighty = [each for each in found if isinstance(each, NotDelegated | StaysFloat)]
         for remark in weighty or found:
             return f"{remark.category}: {remark.reason or remark.text}"
@@ -94,7 +104,8 @@ class Causes:
                 changed.append(f"{key[1]} no longer runs")
             elif (old := _options(before)) != (new := _options(after)):
                 changed.append(f"{key[1]} ran {old}, now {new}")
-        return "; ".join(changed)
+        more = [f"and {len(changed) - MOST_PASSES} more passes"] if len(changed) > MOST_PASSES else []
+        return "; ".join([*changed[:MOST_PASSES], *more])
 
     def _outside(self, method: str) -> str:
         """The kernels outside that the lock lacks, between which delegates are."""
@@ -129,7 +140,7 @@ class Causes:
     def _added(self) -> str:
         """Which pass has made weights larger, for forms of layers that the lock lacks."""
         if not any(
-            key[0] == "layer" and value != self.lock.values.get(key) for key, value in self.facts.values.items()
+            self._is_new(key, value, "layer") and self._is_composed(key) for key, value in self.facts.values.items()
         ):
             return ""
         added: dict[str, int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
 from xir.runtime.program import Method, MethodMetadata, Program, Runtime, UnknownKernelsError, ValueInfo
-from xir.runtime.stock_results import StockError, stock_results
+from xir.runtime.stock_results import StockError, copied, stock_results
 
 CALLS = 3
 """Calls of each method on drawn inputs: what buffers keep from one shows in the next."""
@@ -23,6 +24,10 @@ most are indices, of whatever is large enough."""
 
 TIMED = 7
 """Calls of each file whose median is told."""
+
+
+FixedInputs = Mapping[int, object]
+"""Inputs of a method that are numbers or texts, by their places: no other values are taken than a file has."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,14 @@ class NotComparedError(Exception):
 
 
 def calls_of(
-    path: Path, methods: Sequence[str], data: Sequence[Path] = (), given: Sequence[MethodCall] = ()
+    path: Path,
+    methods: Sequence[str],
+    data: Sequence[Path] = (),
+    given: Sequence[MethodCall] = (),
+    fixed: Mapping[str, FixedInputs] = {},
 ) -> list[MethodCall]:
-    """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method.
+    """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method. `fixed` are the
+    inputs that methods take one value of alone.
 
     A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none, and
     NotComparedError if xir's runtime lacks kernels.
@@ -81,7 +91,7 @@ def calls_of(
     for name in methods:
         own = [call for call in given if call.method == name]
         try:
-            inputs = _inputs_that_run(path, name, data)
+            inputs = _inputs_that_run(path, name, data, fixed.get(name, {}))
         except UnknownKernelsError as error:
             raise NotComparedError(
                 f"'{name}' calls {error.kernels}, which xir's runtime lacks, so no other file can be compared with it"
@@ -103,8 +113,11 @@ def sameness(
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
     run.
     """
-    results = [list(_results(before, calls, data)), list(_results(after, calls))]
-    worst, where = _farthest(calls, *results)
+    ran = [list(_results(before, calls, data)), list(_results(after, calls))]
+    worst, where = _farthest(calls, *([results for results, _ in each] for each in ran))
+    changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
+    if _is_farther(changed, worst):
+        worst, where = changed, f"what is left in {at.replace('output', 'input', 1)}"
     spent = _timed_files(before, after, calls, data)
     without_stock = refusal = None
     if not in_stock:
@@ -122,7 +135,7 @@ def sameness(
                     refusal = str(error)
         else:
             apart, at = _farthest(compared, *found)
-            if not apart <= worst:
+            if _is_farther(apart, worst):
                 worst, where = apart, f"{at} in stock ExecuTorch"
     return Sameness(worst, where, *spent, without_stock, refusal)
 
@@ -146,9 +159,14 @@ def _farthest(calls: Sequence[MethodCall], old: Sequence[Any], new: Sequence[Any
     worst, where = 0.0, ""
     for call, expected, results in zip(calls, old, new, strict=True):
         found = difference(results, expected)
-        if not found.difference <= worst:
+        if _is_farther(found.difference, worst):
             worst, where = found.difference, f"{found.where} of '{call.method}' in {call.where}"
     return worst, where
+
+
+def _is_farther(difference: float, worst: float) -> bool:
+    """Whether a difference is larger than the largest so far. NaN is larger than any: no other takes its place."""
+    return not math.isnan(worst) and not difference <= worst
 
 
 def loaded(path: Path, data: Sequence[Path] = ()) -> Program:
@@ -157,13 +175,16 @@ def loaded(path: Path, data: Sequence[Path] = ()) -> Program:
     return Runtime.get().load_program(path, data=data, threads=1)
 
 
-def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ()) -> Iterator[list[Any]]:
-    """The results of a file's calls. NotRunError for one that fails."""
+def _results(
+    path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ()
+) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The results of a file's calls, and what they leave in their inputs. NotRunError for one that fails."""
     program = loaded(path, data)
     methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
     for call in calls:
+        inputs = copied(call.inputs)  # which a method may change
         try:
-            yield methods[call.method].execute(call.inputs)
+            yield methods[call.method].execute(inputs), inputs
         except (XirRuntimeError, TypeError, ValueError) as error:
             raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
 
@@ -171,33 +192,38 @@ def _results(path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ())
 def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
     old_file, new_file = loaded(before, data), loaded(after)
-    first = {call.method: list(call.inputs) for call in reversed(calls)}
+    first = {call.method: copied(call.inputs) for call in reversed(calls)}
     seconds = [timed(old_file.load_method(name), new_file.load_method(name), inputs) for name, inputs in first.items()]
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)
 
 
-def _inputs_that_run(path: Path, name: str, data: Sequence[Path]) -> list[Any]:
+def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedInputs) -> list[Any]:
     """Drawn inputs that a method takes. XirRuntimeError if it takes none that are drawn."""
     method = loaded(path, data).load_method(name)
     for most in INDICES[:-1]:
-        inputs = drawn_inputs(method.metadata, most)
+        inputs = drawn_inputs(method.metadata, most, fixed=fixed)
         try:
-            method.execute(inputs)
+            method.execute(copied(inputs))
         except XirRuntimeError:
             continue
         return inputs
-    inputs = drawn_inputs(method.metadata, INDICES[-1])
-    method.execute(inputs)
+    inputs = drawn_inputs(method.metadata, INDICES[-1], fixed=fixed)
+    method.execute(copied(inputs))
     return inputs
 
 
-def drawn_inputs(metadata: MethodMetadata, most: int, sizes: Mapping[tuple[int, int], int] = {}) -> list[Any]:
+def drawn_inputs(
+    metadata: MethodMetadata, most: int, sizes: Mapping[tuple[int, int], int] = {}, fixed: Mapping[int, object] = {}
+) -> list[Any]:
     """Random inputs of a method's largest shapes, the same each time. `sizes` are other ones, by the input's number and
     the dimension."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
-    return [drawn(_sized(each, number, sizes), most, generator) for number, each in enumerate(metadata.inputs)]
+    return [
+        fixed[number] if number in fixed else drawn(_sized(each, number, sizes), most, generator)
+        for number, each in enumerate(metadata.inputs)
+    ]
 
 
 def _sized(info: ValueInfo, number: int, sizes: Mapping[tuple[int, int], int]) -> ValueInfo:

@@ -8,7 +8,8 @@ from typing import Any
 
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.program import Method, MethodMetadata
-from xir.runtime.same_results import INDICES, MethodCall, drawn_inputs, loaded
+from xir.runtime.same_results import INDICES, FixedInputs, MethodCall, drawn_inputs, loaded
+from xir.runtime.stock_results import copied
 
 OpenDims = Sequence[tuple[int, int]]
 """Dimensions of inputs: (number of the input, dimension)."""
@@ -20,11 +21,17 @@ MOST_VARIED = 16
 """So many open sizes are varied by themselves at most."""
 
 
-def sized_calls(path: Path, open_dims: Mapping[str, OpenDims | None], data: Sequence[Path] = ()) -> list[MethodCall]:
+def sized_calls(
+    path: Path,
+    open_dims: Mapping[str, OpenDims | None],
+    data: Sequence[Path] = (),
+    fixed: Mapping[str, FixedInputs] = {},
+) -> list[MethodCall]:
     """Calls of a file's methods at other sizes, those that it runs at, each tried on a fresh method.
 
     `open_dims` are the sizes to vary of each method; None: all that its inputs' types leave open. Sizes with the same
-    bound vary together and each by itself, since a file does not say which are the same.
+    bound vary together and each by itself, since a file does not say which are the same. `fixed` are the inputs that
+    methods take one value of alone.
     """
     calls: list[MethodCall] = []
     for name, given in open_dims.items():
@@ -32,7 +39,7 @@ def sized_calls(path: Path, open_dims: Mapping[str, OpenDims | None], data: Sequ
         dims = _open_dims(metadata) if given is None else given
         ran = 0
         for sizes in _combinations(metadata, dims):
-            inputs = _inputs_that_run(loaded(path, data).load_method(name), sizes)
+            inputs = _inputs_that_run(loaded(path, data).load_method(name), sizes, fixed.get(name, {}))
             if inputs is None:
                 continue
             calls.append(MethodCall(name, inputs, f"a call of sizes {_text(inputs)}", True, is_sized=True))
@@ -74,11 +81,11 @@ def _size(size: int | None, bound: int) -> int:
     return bound - 1 if size < 0 else min(size, bound)
 
 
-def _inputs_that_run(method: Method, sizes: Mapping[tuple[int, int], int]) -> list[Any] | None:
+def _inputs_that_run(method: Method, sizes: Mapping[tuple[int, int], int], fixed: FixedInputs) -> list[Any] | None:
     for most in INDICES:
-        inputs = drawn_inputs(method.metadata, most, sizes)
+        inputs = drawn_inputs(method.metadata, most, sizes, fixed)
         try:
-            method.execute(inputs)
+            method.execute(copied(inputs))
         except (XirRuntimeError, ValueError):
             continue
         return inputs

@@ -129,14 +129,15 @@ def main(arguments: Sequence[str]) -> int:
 def results_of(program: str, data: Sequence[str], calls: Calls) -> list[list[Any]]:
     """The results of a file's calls; it is unloaded before this returns."""
     module = bindings()._load_for_executorch(program, *data)
-    return [copied(module.run_method(method, inputs)) for method, inputs in calls]
+    return [copied(module.run_method(method, copied(inputs))) for method, inputs in calls]
 
 
-def copied(results: Sequence[Any]) -> list[Any]:
-    """Results in memory of their own, as those of a file may be in memory that goes with it."""
+def copied(values: Sequence[Any]) -> list[Any]:
+    """Values in memory of their own: a file may change its inputs, and its results may be in memory that goes with
+    it."""
     import torch
 
-    return [each.clone() if isinstance(each, torch.Tensor) else each for each in results]
+    return [each.clone() if isinstance(each, torch.Tensor) else each for each in values]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 #include "core/checked.h"
 #include "core/invalid_program.h"
+#include "core/round_up.h"
 #include "program/decode_values.h"
 #include "verify/flatbuffer.h"
 
@@ -15,6 +16,8 @@ namespace {
 using flatbuffers::uoffset_t;
 using program::ExecutionPlan;
 using Method = MethodDescription;
+
+constexpr uint64_t kOutputAlignment = 16;  // more than the largest element takes
 
 Status DecodeArenas(const ExecutionPlan& plan, const VerifyLimits& limits, WorkBudget* budget,
                     Method* method) {
@@ -90,6 +93,34 @@ Status DecodeOutputs(const ExecutionPlan& plan, const VerifyLimits& limits, Work
     if (!CheckedAdd(total, nbytes, &total) || total > limits.max_memory) {
       return Fail(Code::kResource, "they take more than the limit of ", limits.max_memory,
                   " bytes");
+    }
+  }
+  return {};
+}
+
+// Gives memory to outputs that are neither planned nor lent: callers of ExecuTorch place them.
+Status PlaceOutputs(const VerifyLimits& limits, Method* method) {
+  method->num_planned_arenas = method->arena_sizes.size();
+  const size_t id = std::max<size_t>(method->num_planned_arenas, 1);  // 0 is no arena
+  std::vector<bool> is_input(method->values.size());
+  for (const size_t index : method->inputs) is_input[index] = true;
+  uint64_t end = 0;
+  for (const size_t index : method->outputs) {
+    auto* tensor = std::get_if<TensorDescription>(&method->values[index].content);
+    if (tensor == nullptr || tensor->nbytes == 0 || is_input[index]) continue;
+    if (tensor->place.has_value() || tensor->content.has_value()) continue;
+    // No sum of these overflows: `DecodeOutputs` has bounded it.
+    tensor->place = Place{static_cast<uint32_t>(id), end, end + tensor->nbytes};
+    end = RoundUp(end + tensor->nbytes, kOutputAlignment);
+  }
+  if (end == 0) return {};
+  method->arena_sizes.resize(id);
+  method->arena_sizes.push_back(end);
+  uint64_t total = 0;
+  for (const uint64_t size : method->arena_sizes) {
+    if (!CheckedAdd(total, size, &total) || total > limits.max_memory) {
+      return Fail(Code::kResource, "with the arenas they take more than the limit of ",
+                  limits.max_memory, " bytes");
     }
   }
   return {};
@@ -286,6 +317,7 @@ Status DecodeMethod(const FileData& data, const ExecutionPlan& plan, const Verif
       DecodeIndices(*method, plan.inputs(), WorkBudget::kPort, budget, &method->inputs)
           .In("inputs"));
   XIR_RETURN_IF_ERROR(DecodeOutputs(plan, limits, budget, method).In("outputs"));
+  XIR_RETURN_IF_ERROR(PlaceOutputs(limits, method).In("outputs"));
   XIR_RETURN_IF_ERROR(DecodeOperators(plan, budget, method));
   if (SizeOf(plan.chains()) > 1) return Fail(Code::kUnsupported, "it has more than one chain");
   if (SizeOf(plan.chains()) == 0) return {};

@@ -101,6 +101,8 @@ struct MethodDescription {
   size_t index = 0;  // among the program's
   std::string name;
   std::vector<uint64_t> arena_sizes;  // by id; 0 is no arena
+  // The arenas that the file has. One behind them is for outputs that it gives no memory.
+  size_t num_planned_arenas = 0;
   std::vector<ValueDescription> values;
   std::vector<size_t> inputs;
   std::vector<size_t> outputs;

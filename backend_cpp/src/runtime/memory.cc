@@ -23,7 +23,8 @@ Result<MethodMemory> MethodMemory::Create(const MethodDescription& method,
   MethodMemory memory;
   memory.state_ = &state;
   for (const uint64_t size : method.arena_sizes) {
-    if (uint8_t* shared = state.arena(memory.arenas_.size())) {
+    const size_t id = memory.arenas_.size();
+    if (uint8_t* shared = id < method.num_planned_arenas ? state.arena(id) : nullptr) {
       memory.arenas_.push_back({shared, static_cast<size_t>(size)});
       continue;
     }

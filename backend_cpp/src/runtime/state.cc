@@ -31,12 +31,13 @@ bool SameBuffer(const TensorDescription& a, const TensorDescription& b) {
          a.place->begin == b.place->begin;
 }
 
-// Every tensor with a place in an arena; it need not be a buffer.
+// Every tensor with a place in an arena of the file; it need not be a buffer.
 template <typename Visit>
 void ForEachPlanned(const MethodDescription& method, const Visit& visit) {
   for (const ValueDescription& value : method.values) {
     const TensorDescription* tensor = value.tensor();
-    if (tensor != nullptr && tensor->place.has_value()) visit(*tensor);
+    if (tensor == nullptr || !tensor->place.has_value()) continue;
+    if (tensor->place->arena < method.num_planned_arenas) visit(*tensor);
   }
 }
 

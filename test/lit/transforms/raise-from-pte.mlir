@@ -307,3 +307,41 @@ pte.program {
     pte.signature inputs (%x) outputs (%y)
   }
 }
+
+// -----
+
+// What a plan returns in any case is the element of a constant, also of a number that callers give.
+// CHECK-LABEL: func.func @numbers(
+// CHECK-SAME:    -> (i64, i1, f64, i64)
+// CHECK:         %[[A:.*]] = edge.constant dense<7> : tensor<i64>
+// CHECK-NEXT:    %[[I:.*]] = edge._local_scalar_dense(%[[A]]) : (tensor<i64>) -> i64
+// CHECK:         %[[T:.*]] = edge._local_scalar_dense(%{{.*}}) : (tensor<i1>) -> i1
+// CHECK:         %[[F:.*]] = edge._local_scalar_dense(%{{.*}}) : (tensor<f64>) -> f64
+// CHECK:         func.return %[[I]], %[[T]], %[[F]], %{{.*}}
+pte.program {
+  pte.execution_plan @numbers arenas [0, 64] {
+    %x = pte.tensor tensor<4xf32> planned <1, 0>
+    %given = pte.int 3
+    %seven = pte.int 7
+    %yes = pte.bool true
+    %half = pte.double 5.000000e-01
+    pte.chain {
+    }
+    pte.signature inputs (%x, %given) outputs (%seven, %yes, %half, %given)
+  }
+}
+
+// -----
+
+// ExecuTorch copies into the orders that tensors have, and into channels last.
+pte.program {
+  pte.execution_plan @columns arenas [0, 64] {
+    %x = pte.tensor tensor<2x3xf32> planned <1, 0>
+    // expected-remark@+1 {{method columns stays as it is: no kernel copies an output into the order [1, 0]}}
+    %y = pte.tensor tensor<2x3xf32> planned <1, 32> {dim_order = array<i64: 1, 0>}
+    pte.chain {
+      pte.kernel_call "aten::abs.out" (%x, %y, %y)
+    }
+    pte.signature inputs (%x) outputs (%y)
+  }
+}

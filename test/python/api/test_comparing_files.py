@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 import xir
 from xir.runtime import same_results, stock_results
+from xir.runtime.same_results import MethodCall, sameness
 
 X = torch.randn(2, 4)
 
@@ -109,7 +111,7 @@ def test_a_kernel_that_the_runtime_lacks(aot: Tool) -> None:
 
 
 def test_a_method_that_runs_on_no_drawn_inputs(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(same_results, "drawn_inputs", lambda *_: [torch.zeros(3)])
+    monkeypatch.setattr(same_results, "drawn_inputs", lambda *_, **_options: [torch.zeros(3)])
     not_written(aot, "", "old.pte does not run: 'forward' on random inputs: ")
     torch.save(X, "x.pt")
     assert "both on 1 call of --inputs\n" in aot("old.pte -o new.pte --no-stock --inputs x.pt")
@@ -187,3 +189,14 @@ def test_an_old_file_that_crashes_stock(aot: Tool, monkeypatch: pytest.MonkeyPat
         "new.pte: compared in xir's runtime alone; stock ExecuTorch's: it does not run the old file, "
         "its process ended with exit code -11\n"
     ) in aot("old.pte -o new.pte")
+
+
+def test_a_result_that_is_no_number_is_not_forgotten(tmp_path: Path) -> None:
+    """Whatever later calls and other methods differ by."""
+    paths = tmp_path / "old.pte", tmp_path / "new.pte"
+    program(lambda x: x.exp()).save(paths[0])
+    program(lambda x: torch.where(x > 5, torch.nan, x.exp())).save(paths[1])
+    calls = [MethodCall("forward", [torch.full((2, 4), each)], f"call {each:g}") for each in (6.0, 1.0, 2.0)]
+    for in_stock in (False, True):
+        found = sameness(*paths, calls, in_stock=in_stock)
+        assert (math.isnan(found.difference), found.where) == (True, "outputs of 'forward' in call 6")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from api.test_remade_files import IMAGE, Ordered, stock_file
+from api.test_remade_files import IMAGE, Ordered, Scaled, stock_file
 from reference.planting import planted
 
 import xir
@@ -69,6 +69,25 @@ def test_nodes_on_integers_that_count_as_nothing() -> None:
         "return None",
     ):
         assert predicted(with_it) == predicted(without)
+
+
+READ_BACK = {
+    "a zero point": ('tree["zero_point"])', "0)"),
+    "the scales of channels": ('path, "<f4")', 'path, "<f4")[::-1]'),
+}
+"""Mistakes in reading the types of values on integers that delegates have, such as their constants."""
+
+
+@pytest.mark.parametrize("name", READ_BACK)
+def test_integers_of_delegates_that_are_read_back_as_others(name: str, tmp_path: Path) -> None:
+    """Both files run as they are written: what they hold is not read by what made the new one."""
+    old, new = stock_file(Scaled(), (IMAGE,), tmp_path / "old.pte", quantized=True), tmp_path / "new.pte"
+    calls = [MethodCall("forward", [IMAGE], "call 1")]
+    xir.load(old).optimized(xir.XnnpackPartitioner()).save(new)
+    assert sameness(old, new, calls, in_stock=False).difference <= 1e-4
+    with planted("emitter.xnnpack.types", *READ_BACK[name]):
+        xir.load(old).optimized(xir.XnnpackPartitioner()).save(new)
+    assert not sameness(old, new, calls, in_stock=False).difference <= 1e-2
 
 
 def test_the_sources_without_mistakes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -33,7 +34,7 @@ from xir.emitter import FormatError
 from xir.ir.remarks import Remark
 from xir.lock.predicted import knowing_most, predicted_microseconds
 from xir.runtime import Runtime
-from xir.runtime.same_results import drawn_inputs
+from xir.runtime.same_results import MethodCall, drawn_inputs, sameness
 
 
 class Attention(nn.Module):
@@ -197,6 +198,64 @@ def test_a_method_that_cannot_be_raised_says_why(tmp_path: Path, aot: Tool) -> N
     assert torch.equal(load_stock(tmp_path / "remade.pte").forward([x])[0], x.relu())
 
 
+def test_an_output_in_an_order_that_no_kernel_copies_into(tmp_path: Path, aot: Tool) -> None:
+    """Of `nonzero` ExecuTorch says that its columns lie one behind the other, and has no copy into that order."""
+    model = Function(lambda x: ((x.exp() > 1).nonzero(), x.exp()))
+    path, x = stock_file(model, (IMAGE,), tmp_path / "stock.pte"), torch.randn_like(IMAGE)
+    said = aot(f"{path} -o {tmp_path / 'better.pte'} --no-stock").splitlines()[0]
+    assert said == ("raise-from-pte: method forward stays as it is: no kernel copies an output into the order [1, 0]")
+    want = [each.clone() for each in load_stock(path).forward([x])]
+    for got, wanted in zip(load_stock(tmp_path / "better.pte").forward([x]), want, strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+def test_numbers_that_are_returned_in_any_case(tmp_path: Path) -> None:
+    """Such as sizes, and a number that is given."""
+    model = Function(lambda x, k: (x.exp() * k, x.shape[1], True, -1.5, k, None))
+    x = torch.randn(3, 4)
+    lowered = to_edge_transform_and_lower(torch.export.export(model, (x, 7)), partitioner=[StockPartitioner()])
+    (tmp_path / "stock.pte").write_bytes(lowered.to_executorch().buffer)
+    program = xir.load(tmp_path / "stock.pte").optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    program.save(tmp_path / "remade.pte")
+    ours = Runtime.get().load_program(tmp_path / "remade.pte").load_method()
+    for results in (ours.execute([x, 7]), load_stock(tmp_path / "remade.pte").forward([x, 7])):
+        torch.testing.assert_close(results[0], model(x, 7)[0])
+        assert results[1:] == [4, True, -1.5, 7, None]
+
+
+def test_inputs_that_are_numbers_are_given_as_the_file_has_them(tmp_path: Path, aot: Tool) -> None:
+    """No other are taken, so a method would run on none that are drawn; open sizes are drawn beside them."""
+    model = Function(lambda x, k, factor, flag: x.exp() * k + factor if flag else x)
+    inputs = (torch.randn(2, 3), 3, 1.5, True)
+    for name, dims in (("fixed", None), ("open", (({0: torch.export.Dim("n", min=1, max=4)}, None, None, None),))):
+        exported = torch.export.export(model, inputs, dynamic_shapes=dims)
+        lowered = to_edge_transform_and_lower(exported, partitioner=[StockPartitioner()])
+        (tmp_path / f"{name}.pte").write_bytes(lowered.to_executorch().buffer)
+        aot(f"{tmp_path / name}.pte -o {tmp_path}/better.pte --no-stock")
+        results = load_stock(tmp_path / "better.pte").forward(list(inputs))
+        torch.testing.assert_close(results[0], model(*inputs))
+
+
+def test_inputs_that_a_method_changes_are_compared(tmp_path: Path, aot: Tool) -> None:
+    """Each call gets its own, as the file that is compared later would see what the first has left."""
+
+    def added(x: Tensor, kept: Tensor) -> Tensor:
+        kept.add_(x.exp())
+        return kept * 2
+
+    inputs = (torch.randn(2, 3), torch.randn(2, 3))
+    path = stock_file(Function(added), inputs, tmp_path / "stock.pte")
+    said = aot(f"{path} -o {tmp_path}/better.pte --no-stock").splitlines()
+    assert said[0] == "raise-from-pte: method forward stays as it is: it changes an input"
+    assert "better.pte: the same outputs" in said[2]
+    # What is changed is an output as well, of both files.
+    other = stock_file(Function(lambda x, kept: (kept + x.exp(), (kept + x.exp()) * 2)), inputs, tmp_path / "other.pte")
+    found = sameness(path, other, [MethodCall("forward", inputs, "call 1")], in_stock=False)
+    assert found.difference > 1e-3
+    assert found.where == "what is left in input 1 of 'forward' in call 1"
+
+
 def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
     lowered = to_edge_transform_and_lower(
         torch.export.export(Attention().eval(), (torch.randn(1, 6, 16),)), partitioner=[StockPartitioner()]
@@ -204,6 +263,13 @@ def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
     plan = MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False)
     path = tmp_path / "stock.pte"
     path.write_bytes(lowered.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan)).buffer)
+    method = Runtime.get().load_program(path).load_method()
+    x = torch.randn(1, 6, 16)
+    (want,) = load_stock(path).forward([x])
+    torch.testing.assert_close(method.execute([x])[0], want)
+    method.bind_output(0, placed := torch.empty_like(want))
+    method.execute([x])
+    torch.testing.assert_close(placed, want)
     program = xir.load(path).optimized(xir.XnnpackPartitioner())
     assert program.num_delegates == 1
     assert "planned" not in "".join(
@@ -365,6 +431,34 @@ def test_why_a_better_way_is_not_taken_is_one_line(tmp_path: Path, aot: Tool) ->
     path = stock_file(model, (torch.randn(2, 8).bfloat16(),), tmp_path / "bf16.pte", delegates=False)
     said = aot(f"{path} -o better.pte --no-stock --cpu any").splitlines()[0]
     assert "better.pte: its delegates alone are optimised (the whole program: outputs of 'forward' in call 1" in said
+
+
+def test_a_lock_fails_with_the_reason_for_a_worse_way(tmp_path: Path, aot: Tool) -> None:
+    path = stock_file(Attention(), (torch.randn(1, 6, 16),), tmp_path / "stock.pte")
+    command = f"{path} -o {tmp_path}/better.pte --no-stock --lock {tmp_path}/the.lock"
+    aot(command)
+    aot(f"{command} --max-difference 0", code=1)
+    first, *facts = aot.err.splitlines()
+    assert "better.pte: its delegates alone are optimised (the whole program: output" in first
+    assert "where 0 is allowed (--max-difference)" in first
+    worse = next(
+        line for line in facts if "the.lock:" in line and ": error: delegates forward XnnpackBackend: 1" in line
+    )
+    assert worse.endswith(" more passes")
+    assert worse.count("; ") < 8
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
+def test_kernels_of_a_quantized_file_without_delegates_become_some(tmp_path: Path, aot: Tool) -> None:
+    """Whose delegates alone are as good as nothing: it keeps its conversions where integers would round anew."""
+    importlib.import_module("executorch.kernels.quantized")  # what converts in stock's runtime
+    model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Hardswish(), nn.Conv2d(16, 8, 3), nn.SiLU())
+    path = stock_file(model, (torch.randn(1, 8, 24, 24),), tmp_path / "q8.pte", delegates=False, quantized=True)
+    said = aot(f"{path} -o {tmp_path}/better.pte").splitlines()[0]
+    assert "better.pte: the whole program with its conversions is optimised (the whole program: outputs of" in said
+    assert "; its delegates alone: it is predicted to take" in said
+    assert xir.load(path).num_delegates == 0
+    assert xir.load(tmp_path / "better.pte").num_delegates > 0
 
 
 def test_a_file_is_not_made_slower_by_prediction(tmp_path: Path, aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:

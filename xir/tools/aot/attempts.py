@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,11 @@ from xir.tools.command_line import UsageError
 from xir.transforms.pipelines import PIPELINES
 
 if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
     from xir.api import ExecutorchProgram, XnnpackPartitioner
     from xir.ir.remarks import RemarkFilter
-    from xir.runtime.same_results import MethodCall, Sameness
+    from xir.runtime.same_results import FixedInputs, MethodCall, Sameness
 
 
 @dataclass(frozen=True)
@@ -32,21 +34,25 @@ class Approach:
     """The passes; none at all where the file stays as it is."""
     what: str
     """What they optimise."""
+    is_whole: bool = False
+    """Whether that is the kernels between delegates, too."""
 
 
 WAYS = (
-    Approach("remake", "the whole program"),
+    Approach("remake", "the whole program", is_whole=True),
     Approach("optimize,schedule,finish", "its delegates alone"),
     Approach(
         f"raise-from-pte,{PIPELINES['delegate'].text.replace('optimize,schedule', 'rearrange,reform')},emit",
         "the whole program with its conversions",
+        is_whole=True,
     ),
     Approach("rearrange,reform,finish", "its delegates alone with their conversions"),
     Approach("optimize,finish", "its delegates alone as they round"),
     Approach("", "nothing"),
 )
-"""The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken. Times
-that are measured decide nothing, as the same file has to come of the same command."""
+"""The first that gives the same results, is predicted to be no slower, and grows no more than it may is taken; in the
+place of delegates alone the whole program behind them, where that is predicted to be faster. Times that are measured
+decide nothing, as the same file has to come of the same command."""
 
 GROWN_ANYWAY = 16 << 10
 """The bytes that a file may always grow by, whatever it has: its tables are another program's."""
@@ -65,6 +71,10 @@ class Attempt:
     found: Sameness
     passed_over: Sequence[str]
     """The better ways, each with the reason why it was not taken."""
+
+
+def _microseconds(time: float) -> str:
+    return f"{time:.1f} \N{MICRO SIGN}s"
 
 
 class _NotTakenError(Exception):
@@ -87,15 +97,50 @@ class Attempts:
         """What the first way makes that may be taken. UsageError if none may, as for a program that draws numbers."""
         reasons: list[str] = []
         for number, way in enumerate(WAYS):
-            path = self.folder / f"{number}.pte"
-            try:
-                program = self._made(way, path)
-                found = self._compared(way, path, program)
-            except _NotTakenError as reason:
-                reasons.append(f"{way.what}: {reason}")
+            found = self._tried(number, reasons)
+            if found is None:
                 continue
-            return Attempt(path, program, way, found, reasons)
+            behind = [later for later in range(number + 1, len(WAYS)) if WAYS[later].is_whole]
+            if not way.is_whole and behind:
+                return self._faster(found, behind)
+            return found
         raise UsageError(f"{self.options.program}: {reasons[-1].partition(': ')[2]}: nothing is written")
+
+    def _tried(self, number: int, reasons: list[str]) -> Attempt | None:
+        """What a way makes; None if it may not be taken, with the reason added to those before."""
+        way, path = WAYS[number], self.folder / f"{number}.pte"
+        try:
+            program = self._made(way, path)
+            found = self._compared(way, path, program)
+        except _NotTakenError as reason:
+            reasons.append(f"{way.what}: {reason}")
+            return None
+        return Attempt(path, program, way, found, list(reasons))
+
+    def _faster(self, found: Attempt, others: Sequence[int]) -> Attempt:
+        """What one of other ways makes, if each profile predicts that to be faster than what was found."""
+        for number in others:
+            reasons = list(found.passed_over)
+            other = self._tried(number, reasons)
+            if other is None:
+                continue
+            times = self._predicted(found.program, other.program)
+            if times and all(after * SLOWER < before for _, before, after in times):
+                processor, before, after = times[0]
+                reasons.append(
+                    f"{found.way.what}: it is predicted to take {_microseconds(before)} for {_microseconds(after)} on "
+                    f"{processor}"
+                )
+                return replace(other, passed_over=reasons)
+        return found
+
+    def _predicted(self, before: ExecutorchProgram, after: ExecutorchProgram) -> list[tuple[str, float, float]]:
+        """The times of two programs, by the profiles that know the most of them."""
+        profiles = knowing_most(processors(self.partitioner.cpu).profiles, (before, after))
+        return [
+            (each.processor, predicted_microseconds(before, each), predicted_microseconds(after, each))
+            for each in profiles
+        ]
 
     def _made(self, way: Approach, path: Path) -> ExecutorchProgram:
         try:
@@ -123,19 +168,18 @@ class Attempts:
         )
 
     def _check_prediction(self, program: ExecutorchProgram) -> None:
-        for profile in knowing_most(processors(self.partitioner.cpu).profiles, (self.old, program)):
-            before, after = (predicted_microseconds(each, profile) for each in (self.old, program))
+        for processor, before, after in self._predicted(self.old, program):
             if after > before * SLOWER:
                 raise _NotTakenError(
-                    f"it is predicted to take {after:.1f} \N{MICRO SIGN}s for {before:.1f} \N{MICRO SIGN}s on "
-                    f"{profile.processor}"
+                    f"it is predicted to take {_microseconds(after)} for {_microseconds(before)} on {processor}"
                 )
 
     def _sized_calls(self, program: ExecutorchProgram) -> Sequence[MethodCall]:
         """Calls at other sizes, of the methods that have open ones."""
         from xir.runtime.sized_calls import sized_calls
 
-        calls = sized_calls(self.options.program, open_dims(program), self.options.data)
+        fixed = fixed_inputs(self.old)
+        calls = sized_calls(self.options.program, open_dims(program), self.options.data, fixed)
         if raised_open := [name for name, dims in open_dims(program).items() if dims]:
             for name in raised_open:
                 if not any(call.method == name for call in calls):
@@ -176,6 +220,33 @@ def open_dims(program: ExecutorchProgram) -> dict[str, list[tuple[int, int]] | N
                 (i, dim) for i, each in enumerate(texts) for dim, text in enumerate(each) if text
             ]
     return found
+
+
+def fixed_inputs(program: ExecutorchProgram) -> dict[str, FixedInputs]:
+    """What the methods of a file take for inputs that are no tensors: the values that they were exported with."""
+    from xir.dialects.pte import BoolOp, DoubleOp, ExecutionPlanOp, IntOp, StringOp
+
+    def value_of(value: SSAValue) -> object:
+        match value.owner:
+            case IntOp() as op:
+                return op.int_val.value.data
+            case BoolOp() as op:
+                return bool(op.bool_val.value.data)
+            case DoubleOp() as op:
+                return op.double_val.value.data
+            case StringOp() as op:
+                return op.string_val.data
+            case _:
+                return None
+
+    return {
+        plan.sym_name.data: {
+            number: found
+            for number, value in enumerate(plan.signature.inputs)
+            if (found := value_of(value)) is not None
+        }
+        for plan in ops_in(program.module, ExecutionPlanOp)
+    }
 
 
 def size_of(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
-from xir.tools.aot.attempts import Attempt, Attempts, size_of
+from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, size_of
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
@@ -105,6 +105,7 @@ def argument_parser() -> ArgumentParser:
 
 def _optimize(options: argparse.Namespace) -> int:
     from xir.api import load
+    from xir.lock.errors import BrokenContractError
     from xir.runtime.same_results import calls_of
 
     if options.output.suffix != ".pte":
@@ -114,13 +115,18 @@ def _optimize(options: argparse.Namespace) -> int:
     with step(f"Reading {options.program}"):
         old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
-    calls = calls_of(options.program, old.method_names, options.data, given)
+    calls = calls_of(options.program, old.method_names, options.data, given, fixed_inputs(old))
     options.output.parent.mkdir(parents=True, exist_ok=True)
     before = size_of(options)
     with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
         remarks = wanted_remarks(contract, None)
         best = Attempts(options, old, partitioner, calls, Path(folder), remarks).first()
-        kept = None if contract is None else contract.hold(best.program)
+        try:
+            kept = None if contract is None else contract.hold(best.program)
+        except BrokenContractError:
+            if best.passed_over:  # which is why all else is worse
+                print(_passed_over(options.output, best), file=sys.stderr)
+            raise
         with nullcontext() if kept is None else kept.written():
             os.replace(best.path, options.output)
     _tell(options, old, best, (before, options.output.stat().st_size), calls)
@@ -154,8 +160,7 @@ def _tell(
     same = "the same outputs" if found.difference == 0 else f"outputs within {found.difference:.1e}"
     before, after = map(size_text, sizes)
     if taken.passed_over:
-        verb = "are" if "delegates" in taken.way.what else "is"
-        print(f"{options.output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})")
+        print(_passed_over(options.output, taken))
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
     if found.without_stock is None:
@@ -164,6 +169,12 @@ def _tell(
         print(f"{options.output}: compared in xir's runtime alone; stock ExecuTorch's: {found.without_stock}")
     for line in before_and_after((old, new), sizes, found, cpu):
         print(f"    {line}".rstrip())
+
+
+def _passed_over(output: Path, taken: Attempt) -> str:
+    """What is optimised, and why not more."""
+    verb = "are" if "delegates" in taken.way.what else "is"
+    return f"{output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})"
 
 
 def _inputs(calls: Sequence[MethodCall]) -> str:
