@@ -178,6 +178,7 @@ def test_bytes_are_spent_where_they_help(tied: bool, tmp_path: Path) -> None:
     assert not any(isinstance(each, Int4Weight) for each in every.modules())
     other = texts(4, 48, seed=1)
     assert noise(every, model, other) < noise(some, model, other) < 0.9 * noise(narrow, model, other)
+    assert quantized(least)[1] == []
     with pytest.raises(LlmError, match=f"weights take {least:,} bytes in 4 bits: give --max-bytes {least} or more"):
         quantized(least - 1)
 
