@@ -158,7 +158,8 @@ class Twice(nn.Module):
             self.layer.weight.copy_(weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        return sum(nn.functional.layer_norm(self.layer(each), (CHANNELS,)) for each in (x, x * self.other))
+        first, second = (nn.functional.layer_norm(self.layer(each), (CHANNELS,)) for each in (x, x * self.other))
+        return first + second
 
 
 def outliers(**at: float) -> Tensor:

@@ -14,7 +14,7 @@ from torch.fx import GraphModule
 from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
 import xir
-from xir.quantizer import QuantConfig, XnnpackQuantizer
+from xir.quantizer import QuantConfig, WrongQuantizationError, XnnpackQuantizer, smoothing
 from xir.quantizer.measurement import without_observers
 from xir.quantizer.side_by_side import run_alone
 from xir.quantizer.smoothing import smooth
@@ -259,6 +259,18 @@ def test_a_weight_that_something_else_reads_stays(reads: Callable[[Beside, Tenso
     assert smooth(observed_graph(Beside(reads).eval(), mode), TEXTS) == 0
 
 
+def test_wrong_factors_are_told_by_the_layer_where_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = smoothing.multiply
+
+    def wrong(observed: GraphModule, value: Any, factors: Tensor, readers: Any) -> None:
+        right(observed, value, 2 * factors, readers)
+
+    monkeypatch.setattr(smoothing, "multiply", wrong)
+    with pytest.raises(WrongQuantizationError, match="scaling channels changes output 0") as found:
+        xir.quantize(block(is_post=True), TEXTS[0], TEXTS, verify=True)
+    assert found.value.layer == "linear"
+
+
 def test_values_that_are_infinite_stay_as_they_are() -> None:
     observed = observed_graph(block(), "dynamic")
     assert smooth(observed, [(torch.full((2, 12, CHANNELS), torch.inf),)]) == 0
@@ -309,8 +321,8 @@ def layer(seed: int = 0, **at: float) -> nn.Linear:
     return found
 
 
-def normed(x: Tensor, *parameters: Tensor) -> Tensor:
-    return nn.functional.layer_norm(x, (CHANNELS,), *parameters)
+def normed(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return nn.functional.layer_norm(x, (CHANNELS,), weight, bias)
 
 
 def check(model: nn.Module, norms: int, mode: Mode = "static", texts: Any = TEXTS) -> GraphModule:
@@ -334,9 +346,9 @@ def test_factors_are_of_all_places_and_weights() -> None:
     """Of the largest that any norm reaches, and any weight is, in the group."""
     model = Net(
         lambda m, x: m.a(normed(x, m.first)) + m.a(normed(x.square(), m.second)) + m.b(normed(x.exp(), m.third)),
-        first=scales(c3=60), second=scales(c17=60), third=scales(c3=60, c17=60), a=layer(c3=1 / 60), b=layer(1, c9=40),
+        first=scales(c3=60), second=scales(c17=60), third=scales(c3=60, c17=60), a=layer(c3=1 / 60),
+        b=layer(1, c3=1 / 60, c9=40, c17=1 / 60),
     )  # fmt: skip
-    model.b.weight.data[:, [3, 17]] /= 60
     found = factors(check(model, 3), model, "a.weight")
     assert (found[[3, 17]] >= 2).all()
     model = Net(
@@ -397,13 +409,13 @@ def test_a_norm_whose_bias_is_computed() -> None:
 
 def test_layers_alone_are_no_norms() -> None:
     """A linear layer takes factors in where a norm has to; and not where integers read its result as well."""
-    model = Net(lambda m, x: m.a(m.before(x)), before=layer(1), a=layer(c3=1 / 60))
+    before, a = layer(1), layer(c3=1 / 60)
     with torch.no_grad():
-        model.before.weight[3] *= 60
-    check(model, 0)
+        before.weight[3] *= 60
+    check(Net(lambda m, x: m.a(m.before(x)), before=before, a=a), 0)
     model = Net(
         lambda m, x: m.a(y := m.before(x)) + m.a(normed(x, m.first)) + m.side(torch.tanh(y)),
-        before=model.before, first=scales(c3=60), a=model.a, side=layer(2),
+        before=before, first=scales(c3=60), a=a, side=layer(2),
     )  # fmt: skip
     check(model, 0)
 
