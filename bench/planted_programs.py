@@ -297,6 +297,63 @@ class Fine(nn.Module):
         return self.last(x)
 
 
+class Outliers(nn.Module):
+    """Blocks with one set of weights, behind a layer and then behind norms, one of them read by a residual sum, whose
+    channels and those of what the sum adds differ as in trained transformers; and a norm of its own before the head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.up, self.down, self.head = (
+            nn.Linear(8, 32),
+            nn.Linear(32, 64),
+            nn.Linear(64, 32),
+            nn.Linear(32, 5),
+        )
+        self.norm, self.last = (
+            nn.ParameterList(torch.randn(32) for _ in range(2)),
+            nn.ParameterList(torch.randn(32) for _ in range(2)),
+        )
+        with torch.no_grad():
+            for layer in (self.first.weight, self.first.bias, self.down.weight, *self.norm, *self.last):
+                layer[[3, 17]] *= 60.0
+            for layer in (self.up, self.head):
+                layer.weight[:, [3, 17]] /= 60.0
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.first(x)
+        side = F.layer_norm(x, (32,))
+        y = self.up(x)
+        y = torch.tanh(y)
+        y = self.down(y)
+        x = x + y
+        x = F.layer_norm(x, (32,), self.norm[0], self.norm[1])
+        y = self.up(x)
+        y = torch.tanh(y)
+        y = self.down(y)
+        x = x + y
+        x = F.layer_norm(x, (32,), self.last[0], self.last[1])
+        return self.head(x), side
+
+
+class Tied(nn.Module):
+    """A norm whose channels differ, before a layer whose weight is read once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.head = nn.Linear(32, 64), nn.Linear(64, 5)
+        self.factor = nn.Parameter(torch.rand(32) + 0.5)
+        with torch.no_grad():
+            self.factor[[3, 17]] *= 60.0
+            self.up.weight[:, [3, 17]] /= 60.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.layer_norm(x, (32,), self.factor)
+        x = self.up(x)
+        x = torch.tanh(x)
+        x = x * self.up.weight.mean(1)
+        return self.head(x)
+
+
 class Imports(nn.Module):
     """What the importer takes apart, or makes functional."""
 
@@ -364,6 +421,8 @@ PROGRAMS: dict[str, Program] = {
     "integers": Program(Quantized, image(2, 3, 18, 16), "static"),
     "rows": Program(Attention, image(2, 6, 16), "dynamic"),
     "fine": Program(Fine, image(2, 5, 64)),
+    "outliers": Program(Outliers, image(2, 6, 8)),
+    "tied": Program(Tied, image(2, 6, 32)),
     "imports": Program(Imports, image(2, 6, 5)),
     "halves": Program(Halves, lambda: (torch.randn(2, 3, 6, dtype=torch.bfloat16),)),
 }

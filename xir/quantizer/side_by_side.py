@@ -90,6 +90,13 @@ class SideBySide:
 
 def run_alone(graph: GraphModule, sample: tuple[Any, ...]) -> list[Any]:
     """What a graph returns. Its buffers stay as they are."""
+    values = dict(values_of(graph, sample))
+    end = next(node for node in graph.graph.nodes if node.op == "output")
+    return pytree.tree_leaves(torch.fx.map_arg(end.args[0], values.__getitem__))
+
+
+def values_of(graph: GraphModule, sample: tuple[Any, ...]) -> Iterator[tuple[Node, Any]]:
+    """Each node of a graph with its value, as it is once all have been computed. Its buffers stay as they are."""
     state, feeds, values = GraphState(graph), iter(sample), dict[Node, Any]()
     with torch.no_grad():
         for node in graph.graph.nodes:
@@ -99,6 +106,4 @@ def run_alone(graph: GraphModule, sample: tuple[Any, ...]) -> list[Any]:
                 values[node] = state.read(str(node.target))
             elif node.op == "call_function":
                 values[node] = computed(node, values)
-            elif node.op == "output":
-                return pytree.tree_leaves(torch.fx.map_arg(node.args[0], values.__getitem__))
-    raise AssertionError("a graph has an output")
+    yield from values.items()

@@ -9,9 +9,11 @@ what they make of what they saw.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -31,7 +33,7 @@ from .measurement import without_observers
 from .observed_ranges import ObservedRanges
 from .observers import OutputRange
 from .parameters import Parameters
-from .side_by_side import SideBySide, run_alone
+from .side_by_side import SideBySide, run_alone, values_of
 from .steps import is_dequantize, steps_of
 
 
@@ -121,8 +123,33 @@ def verify_equalization(plain: GraphModule, scaled: GraphModule, samples: Sequen
             off = furthest(want, got) if isinstance(want, Tensor) and want.is_floating_point() else 0.0
             if off > REWRITTEN:
                 end = next(node for node in plain.graph.nodes if node.op == "output")
+                first = _first_unscaled(plain, scaled, sample) or end
                 what = f"scaling channels changes output {index} by {off:.1e} of its largest magnitude"
-                raise WrongQuantizationError(end, what, [])
+                raise WrongQuantizationError(first, what, [f"seen first in {layer_name(first)}"])
+
+
+def _first_unscaled(plain: GraphModule, scaled: GraphModule, sample: tuple[Any, ...]) -> Node | None:
+    """The first node whose value in the scaled graph is not the other graph's with a factor for each channel."""
+    values = {node.name: value for node, value in values_of(scaled, sample)}
+    for node, exact in values_of(plain, sample):
+        if node.op == "call_function" and isinstance(exact, Tensor) and exact.is_floating_point() and exact.numel():
+            actual = values.get(node.name, exact)
+            if all(_beyond_factors(exact, actual, axis) > REWRITTEN for axis in (1, -1)):
+                return node
+    return None
+
+
+def _beyond_factors(want: Tensor, got: Tensor, axis: int) -> float:
+    """How far a value is from another one with the best factors along an axis, of each channel's largest magnitude."""
+    if want.shape != got.shape:
+        return math.inf
+    channels = want.shape[axis] if want.dim() > 1 else 1
+    rows = [each.movedim(axis, 0) if want.dim() > 1 else each for each in (want, got)]
+    wanted, found = (each.double().reshape(channels, -1) for each in rows)
+    power = wanted.square().sum(1, keepdim=True)
+    factors = (wanted * found).sum(1, keepdim=True) / power.clamp(min=torch.finfo(torch.float64).tiny)
+    largest = found.abs().amax(1).clamp(min=1e-30)
+    return float(((wanted * factors - found).abs().amax(1) / largest).max())
 
 
 def verify_quantization(

@@ -146,3 +146,69 @@ def test_values_that_are_infinite_or_zero_stay_as_they_are() -> None:
     model = feed_forward(bias=False)
     nn.init.zeros_(model.down.weight)
     assert scale_results(observed_graph(model), TEXTS) == 0
+
+
+class Twice(nn.Module):
+    """One layer for what comes in, and for other numbers, each result for a norm."""
+
+    def __init__(self, weight: Tensor, other: Tensor) -> None:
+        super().__init__()
+        self.layer, self.other = nn.Linear(CHANNELS, CHANNELS), nn.Parameter(other)
+        with torch.no_grad():
+            self.layer.weight.copy_(weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = (nn.functional.layer_norm(self.layer(each), (CHANNELS,)) for each in (x, x * self.other))
+        return first + second
+
+
+def outliers(**at: float) -> Tensor:
+    """Ones but for the channels `cN`."""
+    found = torch.ones(CHANNELS)
+    for name, factor in at.items():
+        found[int(name[1:])] = factor
+    return found
+
+
+def check(model: nn.Module, weights: int, texts: list[tuple[Tensor]] = TEXTS) -> GraphModule:
+    """So many weights are scaled, and the results stay to the last bit."""
+    observed = observed_graph(model.eval())
+    assert scale_results(observed, texts) == weights
+    for text in texts:
+        with torch.no_grad():
+            assert torch.equal(run_alone(without_observers(observed), text)[0], model(*text))
+    return observed
+
+
+def test_factors_are_of_all_layers_with_the_weight() -> None:
+    """The largest number of any has 1, and none reaches more than that; a channel without numbers is no exception."""
+    model = Twice(torch.eye(CHANNELS) * outliers(c3=60, c8=0), outliers(c3=0.1, c17=60))
+    with torch.no_grad():
+        model.layer.bias[8] = 0
+    observed = check(model, 1)
+    rows = torch.cat([row for (row,) in TEXTS]).flatten(0, 1)
+    rows = torch.cat([rows, rows * model.other])
+    weight, bias = (observed.get_parameter(f"layer.{name}") for name in ("weight", "bias"))
+    with torch.no_grad():
+        before, after = model.layer(rows).abs().amax(0), nn.functional.linear(rows, weight, bias).abs().amax(0)
+    assert after.max() == before.max()
+    assert (after[before > 0] > before.max() / 2).all()
+    assert (before > before.max() / 2).sum() <= 2
+
+
+def test_all_layers_with_a_weight_have_to_gain() -> None:
+    """Channels of the second layer's results are alike."""
+    check(Twice(torch.eye(CHANNELS) * outliers(c3=60), outliers(c3=1 / 60)), 0)
+    check(Twice(torch.eye(CHANNELS) * outliers(c3=60), outliers(c3=1.5)), 1)
+
+
+def test_both_halves_of_the_inputs_have_to_gain() -> None:
+    """The first one lacks the channel that is larger than the others."""
+    layer = nn.Linear(CHANNELS, CHANNELS, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.eye(CHANNELS) * outliers(c3=60))
+    texts = [(text.clone(),) for (text,) in TEXTS]
+    check(layer, 1, texts)
+    for (text,) in texts[:4]:
+        text[..., 3] = 0
+    check(layer, 0, texts)

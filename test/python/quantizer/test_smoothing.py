@@ -14,7 +14,7 @@ from torch.fx import GraphModule
 from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
 import xir
-from xir.quantizer import QuantConfig, XnnpackQuantizer
+from xir.quantizer import QuantConfig, WrongQuantizationError, XnnpackQuantizer, smoothing
 from xir.quantizer.measurement import without_observers
 from xir.quantizer.side_by_side import run_alone
 from xir.quantizer.smoothing import smooth
@@ -259,6 +259,18 @@ def test_a_weight_that_something_else_reads_stays(reads: Callable[[Beside, Tenso
     assert smooth(observed_graph(Beside(reads).eval(), mode), TEXTS) == 0
 
 
+def test_wrong_factors_are_told_by_the_layer_where_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = smoothing.multiply
+
+    def wrong(observed: GraphModule, value: Any, factors: Tensor, readers: Any) -> None:
+        right(observed, value, 2 * factors, readers)
+
+    monkeypatch.setattr(smoothing, "multiply", wrong)
+    with pytest.raises(WrongQuantizationError, match="scaling channels changes output 0") as found:
+        xir.quantize(block(is_post=True), TEXTS[0], TEXTS, verify=True)
+    assert found.value.layer == "linear"
+
+
 def test_values_that_are_infinite_stay_as_they_are() -> None:
     observed = observed_graph(block(), "dynamic")
     assert smooth(observed, [(torch.full((2, 12, CHANNELS), torch.inf),)]) == 0
@@ -276,3 +288,152 @@ def test_best_rounds_dynamic_layers_for_their_outputs() -> None:
         return quality(model, program, rows)
 
     assert gain("best") > gain("fast") + 1
+
+
+class Net(nn.Module):
+    """What a function makes of named layers and parameters."""
+
+    def __init__(self, computes: Callable[[Any, Tensor], Tensor], **parts: nn.Module | nn.Parameter) -> None:
+        super().__init__()
+        self.computes = computes
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.computes(self, x)
+
+
+def scales(**at: float) -> nn.Parameter:
+    """A norm's weight, the channels `cN` much larger than the others."""
+    found = torch.rand(CHANNELS, generator=torch.Generator().manual_seed(0)) + 0.5
+    for name, factor in at.items():
+        found[int(name[1:])] *= factor
+    return nn.Parameter(found)
+
+
+def layer(seed: int = 0, **at: float) -> nn.Linear:
+    """A layer whose weights differ by the input `cN`."""
+    torch.manual_seed(seed)
+    found = nn.Linear(CHANNELS, CHANNELS)
+    with torch.no_grad():
+        for name, factor in at.items():
+            found.weight[:, int(name[1:])] *= factor
+    return found
+
+
+def normed(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return nn.functional.layer_norm(x, (CHANNELS,), weight, bias)
+
+
+def check(model: nn.Module, norms: int, mode: Mode = "static", texts: Any = TEXTS) -> GraphModule:
+    """So many norms are scaled, and the results stay to the last bit."""
+    observed = observed_graph(model.eval(), mode)
+    assert smooth(observed, texts) == norms
+    with torch.no_grad():
+        for text in texts:
+            assert torch.equal(run_alone(without_observers(observed), text)[0], model(*text))
+    return observed
+
+
+def factors(observed: GraphModule, model: nn.Module, name: str) -> Tensor:
+    """What the inputs of a layer's weight were multiplied by, of the usual one [channels]."""
+    found = observed.get_parameter(name) / model.get_parameter(name)
+    assert torch.equal(found, found[:1].expand_as(found))
+    return found[0] / found[0].median()
+
+
+def test_factors_are_of_all_places_and_weights() -> None:
+    """Of the largest that any norm reaches, and any weight is, in the group."""
+    model = Net(
+        lambda m, x: m.a(normed(x, m.first)) + m.a(normed(x.square(), m.second)) + m.b(normed(x.exp(), m.third)),
+        first=scales(c3=60), second=scales(c17=60), third=scales(c3=60, c17=60), a=layer(c3=1 / 60),
+        b=layer(1, c3=1 / 60, c9=40, c17=1 / 60),
+    )  # fmt: skip
+    found = factors(check(model, 3), model, "a.weight")
+    assert (found[[3, 17]] >= 2).all()
+    model = Net(
+        lambda m, x: m.a(y := normed(x, m.first)) + m.b(y),
+        first=scales(c3=60, c17=60), a=layer(c3=1 / 60, c17=1 / 60, c5=40), b=layer(1, c3=1 / 60, c17=1 / 60, c9=40),
+    )  # fmt: skip
+    found = factors(check(model, 1), model, "a.weight")
+    assert (found[[5, 9]] <= 0.5).all()
+    assert (found[[3, 17]] >= 2).all()
+
+
+def test_factors_are_of_all_inputs_and_not_of_channels_that_are_zero() -> None:
+    model = Net(
+        lambda m, x: m.a(nn.functional.rms_norm(x, (CHANNELS,), m.first)),
+        first=scales(c3=60, c17=60, c8=0), a=layer(c3=1 / 60, c17=1 / 60),
+    )  # fmt: skip
+    texts = [(text.clone(),) for (text,) in TEXTS]
+    for (text,) in texts[1:]:
+        text[..., 3] = 0
+    observed = check(model, 1, texts=texts)
+    assert (factors(observed, model, "a.weight")[[3, 17]] >= 2).all()
+    weights = [each.get_parameter("a.weight")[:, 8] for each in (observed, model)]
+    assert torch.equal(*weights)
+
+
+def test_groups_that_one_norm_joins() -> None:
+    """Two weights, each with a norm of its own, and a norm that both read."""
+    model = Net(
+        lambda m, x: (
+            m.a(normed(x, m.first)) + m.b(normed(x.square(), m.second))
+            + m.a(y := normed(x.exp(), m.third)) + m.b(y)
+        ),
+        first=scales(c3=60), second=scales(c3=50), third=scales(c3=40), a=layer(c3=1 / 60), b=layer(1, c3=1 / 60),
+    )  # fmt: skip
+    observed = check(model, 3)
+    assert torch.equal(factors(observed, model, "a.weight"), factors(observed, model, "b.weight"))
+
+
+def test_norms_that_share_parameters_with_one_that_is_read_elsewhere() -> None:
+    """The second norm shares its bias with the third, which a sum reads, and its weight with the first."""
+    model = Net(
+        lambda m, x: (
+            m.a(normed(x, m.first, m.shift)) + m.a(normed(x.square(), m.first, m.other))
+            + m.a(y := normed(x.exp(), m.second, m.other)) + y
+        ),
+        first=scales(c3=60), second=scales(c3=60), shift=scales(c3=60), other=scales(c3=60), a=layer(c3=1 / 60),
+    )  # fmt: skip
+    count = products(observed_graph(model.eval(), "static"))
+    assert products(check(model, 3)) == count + 3
+
+
+def test_a_norm_whose_bias_is_computed() -> None:
+    model = Net(
+        lambda m, x: m.a(normed(x, m.first, m.shift.exp())), first=scales(c3=60), shift=scales(), a=layer(c3=1 / 60)
+    )
+    check(model, 1)
+
+
+def test_layers_alone_are_no_norms() -> None:
+    """A linear layer takes factors in where a norm has to; and not where integers read its result as well."""
+    before, a = layer(1), layer(c3=1 / 60)
+    with torch.no_grad():
+        before.weight[3] *= 60
+    check(Net(lambda m, x: m.a(m.before(x)), before=before, a=a), 0)
+    model = Net(
+        lambda m, x: m.a(y := m.before(x)) + m.a(normed(x, m.first)) + m.side(torch.tanh(y)),
+        before=before, first=scales(c3=60), a=a, side=layer(2),
+    )  # fmt: skip
+    check(model, 0)
+
+
+def test_a_bias_that_something_else_reads_stays() -> None:
+    """And the layer with it, whose result other products read that share a weight with those of a norm."""
+    model = Net(
+        lambda m, x: m.a(m.before(x)) + m.a(normed(x, m.first)) + m.before.bias,
+        before=layer(1), first=scales(c3=60), a=layer(c3=1 / 60),
+    )  # fmt: skip
+    check(model, 0)
+
+
+def test_vectors_have_their_own_scales_in_dynamic_mode() -> None:
+    """A channel that is large in some vectors alone costs the others nothing there, but everything in static mode."""
+    model = Net(lambda m, x: m.a(normed(x, m.first)), first=nn.Parameter(torch.ones(CHANNELS)), a=layer())
+    texts = [(text.clone(),) for (text,) in TEXTS]
+    for (text,) in texts:
+        text[:, :2, 3] *= 400
+    check(model, 1, "static", texts)
+    check(model, 0, "dynamic", texts)
