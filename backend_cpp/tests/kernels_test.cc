@@ -165,6 +165,37 @@ XIR_TEST(kernel_movement) {
   EXPECT(squeezed.data == in.data);
 }
 
+XIR_TEST(kernel_of_maps) {
+  const char* const name = "executorch_prim::et_copy_index.tensor";
+  Owned<float> out({3, 2}, {0, 0, 0, 0, 7, 7}), element({2}, {5, 6}), longer({3}, {});
+  Owned<int64_t> integers({2}, {});
+  Value zero = Of(int64_t{0}), one = Of(int64_t{1}), three = Of(int64_t{3}),
+        minus_one = Of(int64_t{-1}), huge = Of(int64_t{1} << 40);
+  out.value.get<Tensor>()->resizable = true;
+  EXPECT_OK(Run(name, {&out.value, &element.value, &one}));
+  EXPECT_OK(Run(name, {&out.value, &element.value, &zero}));
+  EXPECT((out.value.get<Tensor>()->shape == MakeShape({1, 2})));
+  EXPECT((out.data == Floats{5, 6, 5, 6, 7, 7}));
+  EXPECT_ERROR(Run(name, {&out.value, &element.value, &minus_one}), "index -1");
+  EXPECT_ERROR(Run(name, {&out.value, &element.value, &huge}), "index 1099511627776");
+  EXPECT(!Run(name, {&out.value, &element.value, &three}).ok());
+  EXPECT_ERROR(Run(name, {&out.value, &longer.value, &zero}), "do not fit");
+  EXPECT_ERROR(Run(name, {&out.value, &out.value, &zero}), "another argument");
+  EXPECT_ERROR(Run(name, {&element.value, &out.value, &zero}), "an element of rank 2");
+  EXPECT_ERROR(Run(name, {&out.value, &integers.value, &zero}), "dtype");
+  EXPECT((out.data == Floats{5, 6, 5, 6, 7, 7}));
+}
+
+XIR_TEST(kernel_of_choices) {
+  const char* const name = "executorch_prim::sym_ite.Scalar";
+  Value yes = Of(true), no = Of(false), large = Of(int64_t{1} << 60), half = Of(0.5),
+        integer = Of(int64_t{0}), number = Of(0.0);
+  EXPECT_OK(Run(name, {&yes, &large, &half, &integer}));
+  EXPECT(*integer.get<int64_t>() == int64_t{1} << 60);
+  EXPECT_OK(Run(name, {&no, &large, &half, &number}));
+  EXPECT(*number.get<double>() == 0.5);
+}
+
 XIR_TEST(kernel_reductions) {
   Owned<float> in({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   Owned<float> kept({2, 1, 1}, {}), middle({2, 2}, {}), all({}, {});

@@ -223,6 +223,23 @@ Status SelectScatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t
   return {};
 }
 
+// ExecuTorch's `map` writes its results one after the other, and `out` ends with the last.
+Status CopyIndex(Tensor& out, const Tensor& element, int64_t index) {
+  if (out.rank() != element.rank() + 1) {
+    return Invalid("an element of rank ", element.rank(), " of a tensor of rank ", out.rank());
+  }
+  if (!SameType(out, element)) return Unsupported("a copy that changes the dtype");
+  if (index < 0 || index >= INT32_MAX) return Invalid("index ", index);
+  Shape shape = out.shape;
+  shape[0] = index + 1;
+  if (View(out).Without(0).shape != element.shape) return Mismatch(out.shape, element.shape);
+  XIR_RETURN_IF_ERROR(ResizeResult(out, shape));
+  View view(out);
+  view.Slice(0, index, 1, 1);
+  CopyBetween(element, View(element), out, view.Without(0));
+  return {};
+}
+
 Status Flip(const Tensor& self, const Ints& dims, Tensor& out) {
   View view(self);
   uint32_t flipped = 0;
@@ -443,6 +460,7 @@ constexpr TypedKernel kShapeRows[] = {
     MakeKernel<Unfold>("aten::unfold_copy.out"),
     MakeKernel<Unsqueeze>("aten::unsqueeze_copy.out"),
     MakeKernel<ViewCopy>("aten::view_copy.out"),
+    MakeKernel<CopyIndex>("executorch_prim::et_copy_index.tensor"),
     // A view without a copy: ExecuTorch plans its result where the operand is.
     MakeKernel<ViewCopy>("executorch_prim::et_view.default"),
 };

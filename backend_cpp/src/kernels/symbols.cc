@@ -90,6 +90,10 @@ Status Round(const Scalar& a, Value& out) { return Set(out, std::nearbyint(a.to<
 Status Trunc(const Scalar& a, Value& out) { return Set(out, std::trunc(a.to<double>())); }
 Status ToFloat(const Scalar& a, Value& out) { return Set(out, a.to<double>()); }
 Status ToInt(const Scalar& a, Value& out) { return Set(out, a.to<int64_t>()); }
+Status IfThenElse(bool chosen, const Scalar& a, const Scalar& b, Value& out) {
+  const Scalar& value = chosen ? a : b;
+  return value.is_floating() ? Set(out, value.to<double>()) : Set(out, value.to<int64_t>());
+}
 Status Not(const Scalar& a, Value& out) { return Set(out, int64_t{a.to<double>() == 0.0}); }
 
 #define XIR_NAME(name) "executorch_prim::" name
@@ -115,6 +119,7 @@ constexpr TypedKernel kSymbolRows[] = {
     MakeKernel<Binary<Sub>>(XIR_NAME("sub.Scalar")),
     MakeKernel<ToFloat>(XIR_NAME("sym_float.Scalar")),
     MakeKernel<ToInt>(XIR_NAME("sym_int.Scalar")),
+    MakeKernel<IfThenElse>(XIR_NAME("sym_ite.Scalar")),
     MakeKernel<Binary<Max>>(XIR_NAME("sym_max.Scalar")),
     MakeKernel<Binary<Min>>(XIR_NAME("sym_min.Scalar")),
     MakeKernel<Not>(XIR_NAME("sym_not.Scalar")),

@@ -296,6 +296,31 @@ def test_a_map_of_thousands_of_steps_is_a_loop() -> None:
         torch.testing.assert_close(results[0], (2 * x).expand(9000, 8, 4))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch_map(lambda row, all: (row + all).relu(), x, x.sum(0)),
+        lambda x: scan(lambda carry, row: (carry * 0.5 + row, carry.abs()), x[0], x, dim=0),
+        lambda x: torch_map(lambda row, all: torch_map(lambda one: one * all.sum(), row), x, x.sum(0)),
+    ],
+    ids=["map", "scan", "map in a map"],
+)
+def test_files_of_stock_with_loops(function: Callable[[Tensor], Any]) -> None:
+    """Each step is written behind the one before, into a result that grows by it."""
+    from executorch.exir import to_edge as to_edge_of_stock
+
+    model, x = Program(function), torch.randn(5, 3)
+    buffer = to_edge_of_stock(torch.export.export(model, (x,))).to_executorch().buffer
+    method, stock = Runtime.get().load_program(buffer).load_method(), load_stock(buffer)
+    for call in (x, torch.randn(5, 3), -x):
+        results = method.execute([call])
+        for ours, theirs in zip(results, stock.run_method("forward", [call]), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+        expected = function(call)
+        for ours, wanted in zip(results, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            torch.testing.assert_close(ours, wanted)
+
+
 def test_refusals_name_the_users_line() -> None:
     def counted(x: Tensor) -> Tensor:
         first = (0, x.to(torch.complex64))
