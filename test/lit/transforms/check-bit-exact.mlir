@@ -24,6 +24,31 @@ func.func @exact(%x: tensor<2x4xf32>, %i: tensor<3xi64>) -> (tensor<2x2xf32>, te
 
 // -----
 
+// AVX-512's kernels compare with zero instead of looking at the sign, and take numbers that are not normal for zero.
+func.func @leaky(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = xnnpack.subgraph(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    // expected-error @+1 {{xnnpack.leaky_relu: its bits depend on the processor: negative fp32 numbers too small to be normal}}
+    %1 = xnnpack.leaky_relu %a {negative_slope = 0.1 : f32} : tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %1 : tensor<4xf32>
+  }
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @parametric(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = xnnpack.subgraph(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    // expected-error @+1 {{xnnpack.binary prelu: its bits depend on the processor: negative fp32 numbers too small to be normal}}
+    %1 = xnnpack.binary prelu %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    xnnpack.yield %1 : tensor<4xf32>
+  }
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
 // A table of a function is accepted where no entry is close to a tie.
 !a = !quant.uniform<i8:f32, 0.031>
 !b = !quant.uniform<i8:f32, 0.0039:-128>

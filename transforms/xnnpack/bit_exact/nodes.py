@@ -44,6 +44,10 @@ ZERO = Inexact(
     "of 0 and −0 in fp32, processors return one or the other",
     "quantise the model to static int8, where there is one zero",
 )
+SUBNORMAL = Inexact(
+    "negative fp32 numbers too small to be normal (above −1.2e-38) pass unscaled with AVX-512, and become 0 elsewhere",
+    QUANTIZE,
+)
 INTERPOLATION = Inexact("it adds up weighted fp32 numbers, with or without FMA", QUANTIZE)
 HALF = Inexact(
     "numbers of 16 bits are computed in fp16 or in fp32, as the processor has it",
@@ -64,7 +68,7 @@ UNKNOWN = Inexact("it is not known to give the same bits on every processor", QU
 EXACT_FLOAT = frozenset(
     {
         *("abs", "bankers_rounding", "ceiling", "floor", "sign", "square"),
-        *("add", "copysign", "divide", "multiply", "prelu", "squared_difference", "subtract"),
+        *("add", "copysign", "divide", "multiply", "squared_difference", "subtract"),
     }
 )
 """Kinds of unary and binary nodes that are one rounding, or two one after the other."""
@@ -138,7 +142,7 @@ def _inexact_float(node: xnnpack.NodeOp) -> Inexact | None:
         case xnnpack.EluOp():
             return FUNCTION
         case xnnpack.LeakyReluOp():
-            return None
+            return SUBNORMAL
         case _:
             return None if movement_of(node) is not None else UNKNOWN
 
@@ -146,4 +150,6 @@ def _inexact_float(node: xnnpack.NodeOp) -> Inexact | None:
 def _inexact_binary(node: xnnpack.BinaryOp) -> Inexact | None:
     if node.is_bounded or node.kind.data in EXTREMES:
         return ZERO
+    if node.kind.data == "prelu":
+        return SUBNORMAL
     return None if node.kind.data in EXACT_FLOAT else NUMBER
