@@ -49,6 +49,20 @@ func.func @parametric(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// Whoever has quantised it already is told what else to do.
+!a = !quant.uniform<i8:f32, 0.031>
+func.func @parametric8(%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8> {
+  %0 = xnnpack.subgraph(%x, %y) : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8> {
+  ^bb0(%a: tensor<4x!a>, %b: tensor<4x!a>):
+    // expected-error @+1 {{xnnpack.binary prelu: its bits depend on the processor: it is not known to give the same bits on every processor; use leaky ReLUs of one slope in static int8}}
+    %1 = xnnpack.binary prelu %a, %b : tensor<4x!a>, tensor<4x!a> -> tensor<4x!a>
+    xnnpack.yield %1 : tensor<4x!a>
+  }
+  func.return %0 : tensor<4xi8>
+}
+
+// -----
+
 // A table of a function is accepted where no entry is close to a tie.
 !a = !quant.uniform<i8:f32, 0.031>
 !b = !quant.uniform<i8:f32, 0.0039:-128>

@@ -28,6 +28,8 @@ class Inexact:
 
 QUANTIZE = "quantise the model to static int8 (--quantize=static), whose sums are exact"
 
+ONE_SLOPE = "use leaky ReLUs of one slope in static int8 (--quantize=static), which are integers"
+
 SUM_OF_PRODUCTS = Inexact(
     "it adds up products in fp32, rounding each product on processors without FMA, and in another order on some",
     QUANTIZE,
@@ -46,7 +48,7 @@ ZERO = Inexact(
 )
 SUBNORMAL = Inexact(
     "negative fp32 numbers too small to be normal (above −1.2e-38) pass unscaled with AVX-512, and become 0 elsewhere",
-    QUANTIZE,
+    ONE_SLOPE,
 )
 INTERPOLATION = Inexact("it adds up weighted fp32 numbers, with or without FMA", QUANTIZE)
 HALF = Inexact(
@@ -64,6 +66,7 @@ AVERAGE = Inexact(
     "it scales a sum and adds a fraction in fp32, with or without FMA", "export the model with images of one size"
 )
 UNKNOWN = Inexact("it is not known to give the same bits on every processor", QUANTIZE)
+SLOPES = Inexact(UNKNOWN.reason, ONE_SLOPE)
 
 EXACT_FLOAT = frozenset(
     {
@@ -109,7 +112,7 @@ def _inexact_8_bit(node: xnnpack.NodeOp, elements: list[UniformType]) -> Inexact
         case xnnpack.BinaryOp():
             if node.kind.data in EXACT_8_BIT:
                 return None
-            return PRODUCT if node.kind.data == "multiply" else UNKNOWN
+            return {"multiply": PRODUCT, "prelu": SLOPES}.get(node.kind.data, UNKNOWN)
         case xnnpack.ClampOp() | xnnpack.LeakyReluOp():
             return None
         case xnnpack.GlobalAveragePooling2dOp():
