@@ -18,7 +18,11 @@ import pytest
 import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
-from reference.registrations import export_patterns_once, look_up_composites_once
+from reference.registrations import (
+    export_patterns_once,
+    look_up_composites_once,
+    register_kernels_in_little_time,
+)
 
 from xir.runtime import Runtime
 
@@ -37,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     look_up_composites_once()
+    register_kernels_in_little_time()
     command = config.getoption("--on")
     settings.register_profile("xir", phases=[Phase.generate] if command else [Phase.generate, Phase.shrink])
     settings.load_profile("xir")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from math import isfinite, prod
 from typing import Any
 
@@ -98,16 +98,17 @@ def prove(text: str, *passes: XirPass, reading: Reading = EXACT) -> Proof:
     """Whether the function `forward` of a module computes the same after passes. UnprovedError after SECONDS."""
     ctx = XirContext()
     module = parse_module(ctx, text)
-    before = module_to_text(module, ctx)
-    cases = list(reading.cases(forward_of(module)))
-    outputs = [outputs_of(module, ctx, case) for case in cases]
+    original = module.clone()
     PassManager(ctx, list(passes)).run(module)
-    after = module_to_text(module, ctx)
-    for case, (expected, bounds) in zip(cases, outputs, strict=True):
+    before, after = (module_to_text(each, ctx) for each in (original, module))
+    if after == before:
+        return Proof(after, False, "")
+    for case in reading.cases(forward_of(original)):
+        expected, bounds = outputs_of(original, ctx, case)
         again, _ = outputs_of(module, ctx, case)
         if found := difference(expected, again, bounds):
-            return Proof(after, after != before, f"{found}, integers {case.integers}" if case.integers else found)
-    return Proof(after, after != before, "")
+            return Proof(after, True, f"{found}, integers {case.integers}" if case.integers else found)
+    return Proof(after, True, "")
 
 
 def forward_of(module: ModuleOp) -> FuncOp:
@@ -198,10 +199,13 @@ def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence
     if [each.shape for each in before] != [each.shape for each in after]:
         return "any values: an output has another shape"
     pairs = [(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old.flat, new.flat, strict=True)]
-    unequal = [z3.Not(is_equal(a, b)) for a, b in pairs if not is_same_term(a, b)]
-    of_one = [each for each in unequal if is_of_one_integer(each)]
+    of_one, of_many = list[Term](), list[Term]()
+    for a, b in pairs:
+        if not is_same_term(a, b):
+            claim = z3.Not(is_equal(a, b))
+            (of_one if is_of_one_integer(claim) else of_many).append(claim)
     found = next(filter(None, (among_integers(each, bounds) for each in of_one)), "")
-    return found or solution([each for each in unequal if not is_of_one_integer(each)], bounds)
+    return found or solution(of_many, bounds)
 
 
 def is_same_term(a: Term, b: Term) -> bool:
@@ -213,13 +217,13 @@ def is_same_term(a: Term, b: Term) -> bool:
 
 def is_of_one_integer(claim: Term) -> bool:
     """Whether a claim is about one integer, all of whose values can be tried."""
-    variables = variables_of(claim)
+    variables = list(islice(variables_of(claim), 2))
     return len(variables) == 1 and z3.is_int(variables[0])
 
 
-def variables_of(claim: Term) -> list[Term]:
+def variables_of(claim: Term) -> Iterator[Term]:
     """The variables in a term, each once; terms share parts, so each part is looked at once."""
-    found, seen, waiting = list[Term](), set[int](), [claim]
+    seen, waiting = set[int](), [claim]
     while waiting:
         term = waiting.pop()
         if term.get_id() in seen:
@@ -227,8 +231,7 @@ def variables_of(claim: Term) -> list[Term]:
         seen.add(term.get_id())
         waiting += term.children()
         if z3.is_const(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-            found.append(term)
-    return found
+            yield term
 
 
 def among_integers(claim: Term, bounds: Sequence[Term]) -> str:

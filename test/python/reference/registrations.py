@@ -30,6 +30,31 @@ def look_up_composites_once() -> None:
     utils._materialize_cpp_cia_ops = look_up_new
 
 
+def register_kernels_in_little_time() -> None:
+    """Have torch register kernels in Python without building the types of a decorator's annotations for each.
+
+    `run_decompositions` registers six thousand and takes them back; stock ExecuTorch calls it three times for a
+    program. That was a third of the time of lowering a small one.
+    """
+    operator: Any = torch._ops.OperatorBase
+    register_any = operator.py_impl
+
+    def py_impl(self: Any, key: Any) -> Any:
+        if not isinstance(key, torch._C.DispatchKey) or key == torch._C.DispatchKey.Python:
+            return register_any(self, key)
+
+        def register(function: Any) -> Any:
+            if key in self.py_kernels:
+                return register_any(self, key)(function)
+            self.py_kernels[key] = function
+            self._dispatch_cache.clear()
+            return function
+
+        return register
+
+    operator.py_impl = py_impl
+
+
 def export_patterns_once() -> None:
     """Have stock's quantizer export each pattern of a convolution and its norm once, not for each model.
 
