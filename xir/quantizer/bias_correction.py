@@ -89,9 +89,9 @@ class OperandMeans:
         exact = seen.weight if weight is None else weight
         if name is not None:
             old = attribute(self.observed, name)
-            offset = self._mean(node, seen, seen.weight - exact, old) - self._mean(node, error, exact, old)
-            if offset.shape == old.shape:
-                set_parameter(self.observed, name, old + offset)
+            shift = self._mean(node, seen, seen.weight - exact, old) - self._mean(node, error, exact, old)
+            if shift.shape == old.shape:
+                set_parameter(self.observed, name, old + shift)
         seen.weight = exact
 
     def _offset(self, node: Node, seen: MeanOperand, bias: Tensor) -> Tensor:
