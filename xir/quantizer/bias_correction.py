@@ -22,7 +22,7 @@ from .state import attribute, set_parameter
 
 
 @dataclass
-class _Seen:
+class MeanOperand:
     """What a product with weights has read: by shape, the mean without batch dimensions and how many had it."""
 
     weight: Tensor
@@ -50,7 +50,7 @@ class OperandMeans:
         self.compensated: list[str] = []
         """The layers whose 4-bit weights were rounded for what they compute, once they are."""
         self._operators = Operators()
-        self._seen = dict[str, _Seen]()
+        self._seen = dict[str, MeanOperand]()
         self._names = frozenset(names)
 
     def watching(self, graph: GraphModule) -> Interpreter:
@@ -61,7 +61,7 @@ class OperandMeans:
         """Take in what a node reads."""
         if node.name in self._names:
             value, weight = (values[each] for each in self._operands(node))
-            self._seen.setdefault(node.name, _Seen(weight)).add(value)
+            self._seen.setdefault(node.name, MeanOperand(weight)).add(value)
 
     def _operands(self, node: Node) -> tuple[Node, Node]:
         value, weight = self._operators.weighted_arguments(node)
@@ -82,18 +82,35 @@ class OperandMeans:
             if offset.shape == old.shape:
                 set_parameter(self.observed, name, old + offset)
 
-    def _offset(self, node: Node, seen: _Seen, bias: Tensor) -> Tensor:
+    def take_back(self, node: Node, name: str | None, error: MeanOperand, weight: Tensor | None) -> None:
+        """Let a layer's bias of this name, if it has one, take back the mean error of its operand, and what another
+        weight, if there is one, changes."""
+        seen = self._seen[node.name]
+        exact = seen.weight if weight is None else weight
+        if name is not None:
+            old = attribute(self.observed, name)
+            shift = self._mean(node, seen, seen.weight - exact, old) - self._mean(node, error, exact, old)
+            if shift.shape == old.shape:
+                set_parameter(self.observed, name, old + shift)
+        seen.weight = exact
+
+    def _offset(self, node: Node, seen: MeanOperand, bias: Tensor) -> Tensor:
         """For each channel, the mean of the exact results less that of the ones with rounded weights."""
-        value, weight = self._operands(node)
+        _, weight = self._operands(node)
         error = seen.weight - _rounded(seen.weight, self.observed.get_submodule(str(weight.target)))
+        return self._mean(node, seen, error, bias)
+
+    def _mean(self, node: Node, operand: MeanOperand, weight: Tensor, bias: Tensor) -> Tensor:
+        """The mean of each channel of a layer with this weight, and without its bias."""
+        names = *self._operands(node), self._operators.bias(node)
         total, count = torch.zeros_like(bias), 0
-        for shape, mean in seen.means.items():
-            operands = {value: mean, weight: error, self._operators.bias(node): torch.zeros_like(bias)}
+        for shape, mean in operand.means.items():
+            operands = dict(zip(names, (mean, weight, torch.zeros_like(bias)), strict=True))
             args, kwargs = torch.fx.map_arg((node.args, dict(node.kwargs)), operands.__getitem__)
             assert callable(node.target)
             results = node.target(*args, **kwargs).movedim(1, -1).flatten(0, -2)
-            total = total + results.sum(0) * seen.counts[shape]
-            count += len(results) * seen.counts[shape]
+            total = total + results.sum(0) * operand.counts[shape]
+            count += len(results) * operand.counts[shape]
         return total / count
 
 

@@ -41,7 +41,8 @@ class QuantConfig:
     """How to round 8-bit weights, for the whole model. `fast` rounds to the nearest; `best` rounds one weight after the
     other, so that the errors of an output channel compensate for each other on the calibration inputs."""
     bias_correction: bool = True
-    """In static mode, correct biases for the shift that rounding the weights causes in each output channel's mean."""
+    """In static mode, correct biases for the shift that rounding weights and operands causes in each output channel's
+    mean, and the weights that read a table of embeddings for their rounded rows."""
     attention: bool = True
     """Compute the two products of `scaled_dot_product_attention` on integers in static mode; softmax stays float."""
     keep_float: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from .fine_weights import round_fine_weights
 from .inputs import Arguments, ModelInputs
 from .measurement import without_observers
 from .metric import Judge, Metric
+from .operand_noise import OperandNoise
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
@@ -50,6 +51,7 @@ class Calibrated:
     """A prepared model that has seen the calibration inputs."""
 
     means: OperandMeans
+    noise: OperandNoise
     plain: GraphModule
     """The float graph before its channels were scaled."""
     floats: GraphModule
@@ -244,23 +246,27 @@ def prepared(
             scale_results(observed, first)
     names, means = tuple(quantizer.correctable), OperandMeans(observed, quantizer.correctable)
     roundable = (*names, *quantizer.dynamic) if is_given else names
-    calibrated = Calibrated(means, plain, without_observers(observed), first, names, roundable, quantizer.effort)
+    floats = without_observers(observed)
     with unchanged_buffers(program):
-        calibrate(calibrated.means, chain(first, left), first)
-    return calibrated
+        calibrate(means, chain(first, left), first)
+    noise = OperandNoise(observed, names)
+    with unchanged_buffers(program):
+        noise.see(first)
+    return Calibrated(means, noise, plain, floats, first, names, roundable, quantizer.effort)
 
 
-def rounded(
-    calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), effort: Effort | None = None
-) -> GraphModule:
+def rounded(calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), *, is_plain: bool = False) -> GraphModule:
     """The graph with conversions in the place of observers, biases corrected, 4-bit weights rounded for the samples.
 
-    Without samples these are rounded to the nearest. Buffers are the float program's.
+    Without samples these are rounded to the nearest. Buffers are the float program's. If `is_plain`, 8-bit weights are
+    rounded to the nearest, and biases are corrected for nothing else.
     """
     means = calibrated.means
+    if not is_plain:
+        calibrated.noise.take_back(means)
     if samples:
         means.compensated = round_fine_weights(means.observed, samples)
-    is_best = (effort or calibrated.effort) == "best"
+    is_best = calibrated.effort == "best" and not is_plain
     if not is_best or not round_layers(means.observed, calibrated.roundable, calibrated.first):
         means.correct_biases()
     graph = convert_pt2e(means.observed)
@@ -276,17 +282,15 @@ def _verified(
 ) -> GraphModule:
     """`rounded` for the samples `fine`, compared with the float program.
 
-    Each number is half a step away at most, so that int8 weights that `effort` rounds otherwise are compared as if they
-    were rounded to the nearest.
+    Each number is half a step away at most, so that int8 weights and biases that take errors back, or that `effort`
+    rounds otherwise, are compared as if weights were rounded to the nearest.
     """
     observed, before = calibrated.means.observed, (calibrated.plain, calibrated.floats)
     verifier = Verifier(program, observed, calibrated.correctable, before)
-    again = copy.deepcopy(observed) if calibrated.effort == "best" else None
+    again = copy.deepcopy(observed)
     with unchanged_buffers(program):
-        graph = rounded(calibrated, fine, "fast")
+        graph = rounded(calibrated, fine, is_plain=True)
     verifier.verify(graph, samples, calibrated.means.compensated)
-    if again is None:
-        return graph
     calibrated.means.observed = again
     return rounded(calibrated, fine)
 

@@ -189,7 +189,7 @@ class _Operands:
 def _rounded(operands: _Operands, grid: Grid, operators: Operators) -> Tensor | None:
     """The weight rounded for the operands; None for a kind of layer, or a size, that it is not done for."""
     weight = operands.weight
-    groups, inputs = _sizes(operands.node, weight, operators)
+    groups, inputs = sizes_of(operands.node, weight, operators)
     if groups is None or inputs > LARGEST_INPUTS or grid.axis != 0:
         return None
     moments = _moments(operands, groups, inputs)
@@ -200,7 +200,7 @@ def _rounded(operands: _Operands, grid: Grid, operators: Operators) -> Tensor | 
     return _take_up(rows, scales, moments, grid).reshape(weight.shape)
 
 
-def _sizes(node: Node, weight: Tensor, operators: Operators) -> tuple[int | None, int]:
+def sizes_of(node: Node, weight: Tensor, operators: Operators) -> tuple[int | None, int]:
     """How many groups of channels a layer has, and how many inputs an output channel has; None for other layers."""
     target = str(node.target)
     if target.startswith("aten.linear."):
@@ -215,7 +215,7 @@ def _moments(operands: _Operands, groups: int, inputs: int) -> Tensor | None:
     second = torch.zeros(groups, inputs, inputs)
     first, count = torch.zeros(groups, inputs), 0
     for value in operands.values:
-        columns = _columns(operands.node, operands.weight, value, groups)
+        columns = columns_of(operands.node, operands.weight, value, groups)
         step = max(-(-columns.shape[-1] * len(operands.values) // LARGEST_ROWS), 1)
         columns = columns[..., ::step]
         second += columns @ columns.transpose(-1, -2)
@@ -227,7 +227,7 @@ def _moments(operands: _Operands, groups: int, inputs: int) -> Tensor | None:
     return second / count - mean[:, :, None] * mean[:, None, :]
 
 
-def _columns(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tensor:
+def columns_of(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tensor:
     """What output channels read at each position, [groups, inputs, positions]."""
     if str(node.target).startswith("aten.linear."):
         return operand.reshape(-1, operand.shape[-1]).T[None]
