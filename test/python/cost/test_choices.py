@@ -25,6 +25,7 @@ OTHER = replace(LAYER, bounded=False)
 CHOICES = Choices(
     "A processor",
     "executorch 1.5.1",
+    (1, 2),
     {LAYER: MeasuredChoice((4, 4), True, 0.9), OTHER: MeasuredChoice((1, 1), False, 1.0)},
 )
 
@@ -36,9 +37,11 @@ def test_a_file_says_what_was_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 2", "version = 1", "c.toml has version 1, this is version 2: tune anew"),
-        ("version = 2", "version", "c.toml is no file of choices: "),
-        ("version = 2", "version = 2\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ("version = 3", "version = 1", "c.toml has version 1, this is version 3: tune anew"),
+        ("version = 3", "version", "c.toml is no file of choices: "),
+        ("version = 3", "version = 3\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ("threads = [1, 2]", "threads = 2", "c.toml: threads must be a list of numbers from 1 on, it is 2"),
+        ("threads = [1, 2]", "threads = [0]", "c.toml: threads must be a list of numbers from 1 on, it is [0]"),
         ('"A processor"', "7", "c.toml: processor must be a text, it is 7"),
         ("form = [4, 4]", "form = [4]", "c.toml: convolution 0: form must be 2 sizes"),
         ("[1, 56, 56, 64]", "[1, -56, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
@@ -58,6 +61,11 @@ def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
     assert before in CHOICES.text()
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         parse_choices(CHOICES.text().replace(before, after, 1), "c.toml")
+
+
+def test_a_file_of_version_2_is_of_one_thread() -> None:
+    text = CHOICES.text().replace("version = 3", "version = 2").replace("threads = [1, 2]\n", "")
+    assert parse_choices(text, "c.toml") == replace(CHOICES, threads=(1,))
 
 
 def form_of(choice: MeasuredChoice) -> Form:
@@ -173,5 +181,5 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     alone = aot.refuse("--model net.py:net -d --tune-seconds 3")
     assert "--tune-seconds says how long --tune may measure" in alone
     Path("c.toml").write_text("version = 0\n")
-    old = "xir-aot: error: --tune: c.toml has version 0, this is version 2: tune anew\n"
+    old = "xir-aot: error: --tune: c.toml has version 0, this is version 3: tune anew\n"
     assert aot.refuse(f"{tuned} --cpu zen4") == old
