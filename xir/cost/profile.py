@@ -55,7 +55,8 @@ VERSION = 11
 READ_VERSIONS = (5, 6, 7, 8, 9, 10, VERSION)
 """Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
 one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled, none
-before 10 has kernels on halves and on numbers that are quantised at run time, none before 11 tells what threads wait."""
+before 10 has kernels on halves and on numbers that are quantised at run time, none before 11 tells how long
+threads wait."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
@@ -91,8 +92,8 @@ MODELLED = "modelled, not measured"
 """What tools say of a profile that nobody measured: a part of its processor's name."""
 
 WAIT = 2400.0
-"""The nanoseconds that threads wait for each other at the end of a node, where a profile does not tell: what ResNet-18's
-1,300 nodes take on two threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each node."""
+"""The nanoseconds that threads wait for each other at the end of a node, where a profile does not tell: what 1,300
+nodes of ResNet-18 take on two threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 

@@ -177,8 +177,8 @@ def _is_farther(difference: float, worst: float) -> bool:
 
 
 def loaded(path: Path, data: Sequence[Path] = (), threads: int = 1) -> Program:
-    """A file's program, on one thread unless it is said. Of torch's operators it may call those alone that any file may: in a stranger's
-    file others, such as a pooling's gradient, write where its indices say."""
+    """A file's program. Of torch's operators it may call those alone that any file may: in a stranger's file others,
+    such as a pooling's gradient, write where its indices say."""
     return Runtime.get().load_program(path, data=data, threads=threads)
 
 

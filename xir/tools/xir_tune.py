@@ -57,8 +57,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         metavar="KERNELS",
-        help="measure only these kernels, or 'wait', what two threads wait for each other, separated by commas, and keep "
-        "the others' figures in FILE.toml",
+        help="measure only these kernels, or 'wait', what two threads wait for each other, separated by commas, and "
+        "keep the others' figures in FILE.toml",
     )
     add_device_options(parser, "measure on")
     parser.add_argument(

@@ -26,7 +26,7 @@ SHARED: tuple[Sample, ...] = (
     DepthwiseSample(28, 96, (3, 3)),
     DepthwiseSample(14, 256, (3, 3)),
 )
-"""Nodes of some ten microseconds, which are split into many equal parts: beyond half of their time, two threads wait."""
+"""Nodes of some ten microseconds, split into many equal parts: beyond half of their time, two threads wait."""
 
 LARGE = ConvolutionSample(56, 256, (1, 1))
 """One of some milliseconds, beside which waiting is nothing."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count, cycle
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import xir
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices, parse_choices
 from xir.dialects.xnnpack import Conv2dOp
 from xir.tools.xir_aot import main as xir_aot
+from xir.transforms.xnnpack.analysis.composed import ComposedOp
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.tuning import search as tuning
 from xir.tuning.search import Undecided, search, tune, undecided
@@ -115,6 +117,60 @@ def test_a_clock_that_stands_still_is_no_time(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tuning.time, "process_time_ns", clock)
     monkeypatch.setattr(tuning, "SECONDS", 0.0)
     assert tuning.paired(before, after, tuning.Here([])) == 0.5  # pyright: ignore[reportArgumentType]
+
+
+def test_each_number_of_threads_counts_as_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form that takes half of the time on one thread, and twice on two, is no gain."""
+    edge = xir.to_edge(torch.export.export(torch.nn.Conv2d(48, 48, 3, padding=1), (torch.randn(1, 48, 30, 30),)))
+    ratios = {1: 0.5, 2: 2.0, 3: 0.5}
+    for threads, ratio in (((1,), 0.5), ((1, 2), 1.0), ((1, 3), 0.5)):
+        timers = [tuning.Here([torch.randn(1, 48, 30, 30)], each) for each in threads]
+        monkeypatch.setattr(tuning, "paired", lambda before, after, timer: ratios[timer.threads])
+        trials = tuning.Trials(edge, xir.XnnpackPartitioner(cpu="zen4"), timers, tmp_path / "c.toml", CHOICES)
+        assert trials.ratio({}, {}) == pytest.approx(ratio)
+
+
+CONVOLUTION = torch.nn.Conv2d(64, 64, 3, padding=1), (torch.randn(1, 64, 28, 28),)
+"""One whose forms differ with the number of threads."""
+
+
+def test_the_search_predicts_what_the_pass_chooses() -> None:
+    """On one thread, on two, and where both count."""
+    edge = xir.to_edge(torch.export.export(*CONVOLUTION))
+    forms: dict[tuple[str, int], str] = {}
+    for cpu in ("generic-x86", "zen3", "zen4", "emeraldrapids"):
+        for threads in (0, 1, 2):
+            partitioner = xir.XnnpackPartitioner(cpu=cpu, threads=threads, max_growth=inf)
+            remarks = edge.to_backend(partitioner).remarks
+            chosen = [remark.form for remark in remarks if isinstance(remark, ComposedOp)] or [str(DIRECT)]
+            assert [str(each.predicted) for each in undecided(edge, partitioner)] == chosen, (cpu, threads)
+            forms[cpu, threads] = chosen[0]
+    assert len({forms["generic-x86", threads] for threads in (0, 1, 2)}) == 3
+    for cpu in ("zen3", "zen4", "emeraldrapids"):
+        assert forms[cpu, 0] == forms[cpu, 1] != forms[cpu, 2]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_forms_are_measured_on_the_threads_that_they_are_chosen_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edge, inputs = xir.to_edge(torch.export.export(*CONVOLUTION)), CONVOLUTION[1]
+    clocks: list[str] = []
+    for name in ("process_time_ns", "perf_counter_ns"):
+        clock = getattr(tuning.time, name)
+        monkeypatch.setattr(tuning.time, name, lambda name=name, clock=clock: clocks.append(name) or clock())
+    path = tmp_path / "two.toml"
+    two = xir.XnnpackPartitioner(cpu="zen3", threads=2)
+    assert tune(edge, two, inputs, path).measured == 1
+    assert load_choices(path).threads == (2,)
+    assert set(clocks) == {"perf_counter_ns"}, "processor time counts both"
+    for cpu, threads in (("generic-x86", "one thread and 2 threads"), ("zen3", "one thread")):
+        with pytest.raises(ValueError, match=f"was measured on 2 threads, and forms are chosen for {threads}: write"):
+            tune(edge, xir.XnnpackPartitioner(cpu=cpu), inputs, path)
+    both = tmp_path / "both.toml"
+    assert tune(edge, xir.XnnpackPartitioner(cpu="generic-x86", max_growth=inf), inputs, both).measured == 1
+    assert load_choices(both).threads == (1, 2)
+    assert set(clocks) == {"perf_counter_ns", "process_time_ns"}
 
 
 @pytest.fixture

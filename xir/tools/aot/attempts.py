@@ -198,9 +198,7 @@ class Attempts:
             calls = [*self.calls, *(self._sized_calls(program) if way.pipeline else ())]
             try:
                 threads = self.partitioner.threads or 1
-                found = sameness(
-                    options.program, path, calls, options.data, in_stock=options.stock, threads=threads
-                )
+                found = sameness(options.program, path, calls, options.data, in_stock=options.stock, threads=threads)
             except NotRunError as error:
                 raise _NotTakenError(f"it does not run {error}") from None
         if found.refusal is not None:

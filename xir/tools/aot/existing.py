@@ -164,7 +164,8 @@ def _tell(
     if taken.passed_over:
         print(_passed_over(options.output, taken))
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
-    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on {threads_text(threads or 1)}, both on {_inputs(calls)}")
+    on = threads_text(threads or 1)
+    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on {on}, both on {_inputs(calls)}")
     if found.without_stock is None:
         print(f"{options.output}: compared in xir's runtime and in stock ExecuTorch's")
     elif options.stock:
