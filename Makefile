@@ -50,8 +50,8 @@ demo-file: $(MODELS_INSTALLED) $(COMPILER)
 	$(BIN)/xir-aot --model_name $(MODEL) --delegate --output_dir build/demo
 
 .PHONY: bench
-bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8, CPU=zen4 by a cost profile
-	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) $(if $(CPU),--cpu $(CPU)) --stock-cache build/bench
+bench: build ## Latency and lowering time of MODEL (mv2) beside stock ExecuTorch's; QUANTIZE=static for int8, CPU=zen4 by a cost profile, ON=ssh:pi on a device
+	$(BIN)/python -m bench --model_name $(MODEL) $(if $(QUANTIZE),--quantize $(QUANTIZE)) $(if $(CPU),--cpu $(CPU)) $(if $(ON),--on '$(ON)') --stock-cache build/bench
 
 .PHONY: verify-zoo
 verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, int4 and with a dynamic batch: does it keep the results?

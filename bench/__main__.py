@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import platform
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,17 @@ from pathlib import Path
 
 import torch
 
-from bench import latency, lowering, quantization, report
+from bench import latency, lowering, on_device, quantization, report
 from bench.models import named_model
 from bench.progress import step
 from bench.stock import Quantization, run_eager, stock_program
 from xir.cost.native import this_machine
+from xir.device.errors import DeviceError
+from xir.device.transports import Transport
+from xir.tools.command_line import UsageError
+from xir.tools.devices import add_device_options, reachable_device
+
+Inputs = Sequence[latency.Tensors]
 
 
 def processor() -> str:
@@ -43,6 +50,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--cpu", default="generic", help="xir's programs are for these, as of xir-aot (default: generic)"
     )
+    add_device_options(parser, "measure both files in xir's runtime on")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts (default: 1 2)")
     parser.add_argument(
         "--stock-cache", type=Path, help="keep ExecuTorch's programs in this folder, and take them from there"
@@ -63,20 +71,48 @@ class Results:
     accuracy_text: str
 
 
-def bench_float(reference: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def measured(
+    device: Transport | None,
+    ours: Path,
+    stock: Path,
+    inputs: latency.Tensors,
+    threads: Sequence[int],
+    float_: Path | None = None,
+) -> list[tuple[latency.Latency, ...]]:
+    """Both programs, and our float one, for each number of threads: each in its own runtime here, or in xir's there."""
+    if device is None:
+        return [latency.compare(ours, stock, inputs, count, float_) for count in threads]
+    files = [("xir", ours), ("ExecuTorch", stock), *([] if float_ is None else [("xir fp32", float_)])]
+    return on_device.compare_on(device, files, inputs, threads)
+
+
+def outputs(device: Transport | None, load: latency.Load, path: Path, images: Inputs) -> list[torch.Tensor]:
+    """What a program computes for each of several inputs: in its own runtime here, or in xir's there."""
+    return latency.outputs_of(load(path, 1), images) if device is None else on_device.outputs_on(device, path, images)
+
+
+def bench_float(
+    reference: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path, device: Transport | None
+) -> Results:
     """Compare the float programs."""
     name, model, inputs = named_model(reference)
     ours = folder / "xir.pte"
     with step("Lowering with xir"):
         lowered = lowering.lower_xir(torch.export.export(model, inputs), ours, cpu)
     stock = stock_program(name, model, inputs, None, cache)
-    measured = [latency.compare(ours, stock.path, inputs, count) for count in threads]
-    largest = latency.largest_difference(ours, stock.path, inputs)
+    latencies = measured(device, ours, stock.path, inputs, threads)
+    found = [
+        outputs(device, load, path, [inputs])
+        for load, path in ((latency.load_xir, ours), (latency.load_stock, stock.path))
+    ]
+    largest = latency.largest_apart(*found)
     text = f"Largest difference of the two outputs: {largest:.1e} of the largest magnitude."
-    return Results(measured, [lowered, stock.lowering], {}, text)
+    return Results(latencies, [lowered, stock.lowering], {}, text)
 
 
-def bench_quantized(reference: str, mode: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path) -> Results:
+def bench_quantized(
+    reference: str, mode: str, cpu: str, threads: Sequence[int], folder: Path, cache: Path, device: Transport | None
+) -> Results:
     """Compare the programs that each compiler's recipe gives, with our float one beside them."""
     name, model, inputs = named_model(reference)
     ours, float_ = folder / "xir.pte", folder / "xir_fp32.pte"
@@ -93,41 +129,52 @@ def bench_quantized(reference: str, mode: str, cpu: str, threads: Sequence[int],
     with step("Running xir's quantised graph in torch"):
         graph = latency.outputs_of(run_eager(program.module()), images)
     stock = stock_program(name, model, inputs, Quantization(mode, images, wanted), cache)
-    measured = [latency.compare(ours, stock.path, inputs, count, float_) for count in threads]
-    outputs = latency.outputs_of(latency.load_xir(ours, 1), images)
-    stock_outputs = latency.outputs_of(latency.load_stock(stock.path, 1), images)
+    latencies = measured(device, ours, stock.path, inputs, threads, float_)
+    own_outputs = outputs(device, latency.load_xir, ours, images)
+    stock_outputs = outputs(device, latency.load_stock, stock.path, images)
     accuracy = {
-        "xir": quantization.sqnr(outputs, wanted),
+        "xir": quantization.sqnr(own_outputs, wanted),
         "ExecuTorch": quantization.sqnr(stock_outputs, wanted),
         "xir's graph in torch": quantization.sqnr(graph, wanted),
         "ExecuTorch's graph in torch": stock.graph_sqnr or math.nan,
-        "xir against its graph": quantization.sqnr(outputs, graph),
+        "xir against its graph": quantization.sqnr(own_outputs, graph),
     }
-    return Results(measured, [lowered, stock.lowering], accuracy, report.accuracy_table(accuracy))
+    return Results(latencies, [lowered, stock.lowering], accuracy, report.accuracy_table(accuracy))
 
 
 def main() -> None:
     """Lower, run and report."""
     arguments = parse_arguments()
+    try:
+        bench(arguments, reachable_device(arguments))
+    except (UsageError, DeviceError) as error:
+        sys.exit(f"bench: error: {error}")
+
+
+def bench(arguments: argparse.Namespace, device: Transport | None) -> None:
+    """The same, here or on a device. DeviceError if that is lost."""
+    machine = processor() if device is None else on_device.device_name(device)
     name, mode, threads = arguments.model_name, arguments.quantize, arguments.threads
     with tempfile.TemporaryDirectory() as made:
         folder, cache = Path(made), arguments.stock_cache or Path(made)
         cache.mkdir(parents=True, exist_ok=True)
         if mode is None:
-            results = bench_float(name, arguments.cpu, threads, folder, cache)
+            results = bench_float(name, arguments.cpu, threads, folder, cache, device)
         else:
-            results = bench_quantized(name, mode, arguments.cpu, threads, folder, cache)
+            results = bench_quantized(name, mode, arguments.cpu, threads, folder, cache, device)
     form = f"{mode} q8" if mode else "fp32"
-    print(f"\n{name}, {form}, on {processor()}: milliseconds of alternating rounds, after warm-ups;")
+    print(f"\n{name}, {form}, on {machine}: milliseconds of alternating rounds, after warm-ups;")
     print(f"load and first iteration: medians of {latency.LOADS} loads, the mean of two such.\n")
     print(report.latency_table(results.latencies))
+    if device is not None:
+        print("\nBoth files run in xir's runtime on the device, where ExecuTorch's own is not.")
     print(f"\n{results.accuracy_text}\n")
     print(report.lowering_table(results.lowerings))
     if arguments.json:
         numbers = {
             "model": name,
             "form": form,
-            "processor": processor(),
+            "processor": machine,
             "latency_ms": [dataclasses.asdict(row) for rows in results.latencies for row in rows],
             "lowering": [dataclasses.asdict(row) for row in results.lowerings],
             "sqnr_db": results.accuracy,

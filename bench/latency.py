@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from executorch.extension.pybindings import portable_lib
@@ -45,6 +46,19 @@ class Latency:
     first: float
     median: float
     minimum: float
+
+
+class InRounds(Protocol):
+    """A program that takes part in rounds."""
+
+    runtime: str
+    load: float
+    first: float
+    times: list[float]
+
+    def run(self, inputs: Tensors, count: int) -> list[float]:
+        """Run `count` times and give each run's milliseconds."""
+        ...
 
 
 @dataclass
@@ -129,7 +143,7 @@ def compare_all(loaders: Sequence[tuple[str, Load, Path]], inputs: Tensors, thre
     return tuple(together([half[name] for half in halves], threads) for name, _, _ in loaders)
 
 
-def take_rounds(peers: list[Peer], inputs: Tensors) -> None:
+def take_rounds(peers: Sequence[InRounds], inputs: Tensors) -> None:
     """Measure in alternation, the first of the peers first in even rounds."""
     slowest = max(statistics.median(peer.run(inputs, 3)) for peer in peers) * 1e-3
     runs = fitting(ROUND_SECONDS, slowest, FEWEST_RUNS_PER_ROUND, MOST_RUNS_PER_ROUND)
@@ -143,7 +157,7 @@ def take_rounds(peers: list[Peer], inputs: Tensors) -> None:
         gc.enable()
 
 
-def together(halves: Sequence[Peer], threads: int) -> Latency:
+def together(halves: Sequence[InRounds], threads: int) -> Latency:
     """One runtime's two measurements as one; of load and first iteration the mean."""
     times = [each for peer in halves for each in peer.times]
     load, first = (statistics.mean(values) for values in zip(*((p.load, p.first) for p in halves), strict=True))
@@ -158,5 +172,10 @@ def outputs_of(run: Execute, inputs: Sequence[Tensors]) -> list[torch.Tensor]:
 def largest_difference(ours: Path, stock: Path, inputs: Tensors) -> float:
     """The largest difference between the two runtimes' outputs, relative to stock's largest magnitude."""
     run_ours, run_stock = load_xir(ours, 1), load_stock(stock, 1)
-    pairs = zip(run_ours(inputs), run_stock(inputs), strict=True)
-    return max(float((mine - theirs).abs().max() / theirs.abs().max()) for mine, theirs in pairs)
+    return largest_apart(run_ours(inputs), run_stock(inputs))
+
+
+def largest_apart(ours: Tensors, theirs: Tensors) -> float:
+    """The largest difference between outputs, relative to the other one's largest magnitude."""
+    pairs = zip(ours, theirs, strict=True)
+    return max(float((mine - other).abs().max() / other.abs().max()) for mine, other in pairs)

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from xir.backend.registry import backend_named
-from xir.cost.profile import CostProfile
+from xir.cost.profile import CostProfile, threads_text
 from xir.cost.work import Work
 from xir.dialects import xnnpack
 from xir.dialects.edge import EdgeOp
@@ -58,7 +58,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class MethodCost:
-    """The predicted time of one method on one thread, with every dynamic size at its largest."""
+    """The predicted time of one method, with every dynamic size at its largest."""
 
     method: str
     lines: tuple[Line, ...]
@@ -80,6 +80,8 @@ class CostReport:
 
     processor: str
     methods: tuple[MethodCost, ...]
+    threads: int = 1
+    """That the times are predicted on."""
 
     @property
     def microseconds(self) -> float:
@@ -92,7 +94,7 @@ class CostReport:
 
     def _table(self, method: MethodCost) -> Iterator[str]:
         total = method.microseconds
-        yield f"{method.method}: {total / 1000:.2f} ms predicted on one thread of {self.processor}"
+        yield f"{method.method}: {total / 1000:.2f} ms predicted on {threads_text(self.threads)} of {self.processor}"
         if method.unknown:
             names = ", ".join(f"{count} × {name}" for name, count in method.unknown)
             yield f"    not predicted: {names}"
@@ -110,7 +112,8 @@ class CostReport:
 
 def cost_report(module: ModuleOp, ctx: XirContext, profile: CostProfile) -> CostReport:
     """Predict the time of a delegated program, a result of `EdgeProgram.to_backend`."""
-    return CostReport(profile.processor, tuple(_method(each, ctx, profile) for each in functions_in(module)))
+    methods = tuple(_method(each, ctx, profile) for each in functions_in(module))
+    return CostReport(profile.processor, methods, profile.threads)
 
 
 def _method(function: FuncOp, ctx: XirContext, profile: CostProfile) -> MethodCost:

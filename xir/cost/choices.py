@@ -2,9 +2,10 @@
 
 They are a text file, in TOML, of one processor and one build of XNNPACK:
 
-    version = 2
+    version = 3
     processor = "AMD EPYC"
     xnnpack = "executorch 1.5.1"
+    threads = [1]
 
     [[convolution]]
     image = [1, 56, 56, 64]
@@ -17,7 +18,8 @@ They are a text file, in TOML, of one processor and one build of XNNPACK:
     by_gemm = false
     ratio = 0.91
 
-`ratio` is what the program took with this form, of what it took with the form that the profile predicts.
+`ratio` is what the program took with this form, of what it took with the form that the profile predicts: the geometric
+mean over the numbers of threads that it ran on.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = 2
+VERSION = 3
 """Of the format: raised when a key changes its meaning, goes away or is added."""
+
+READ_VERSIONS = (2, VERSION)
+"""Those that are read. Files of version 2 are of one thread, and do not say so."""
 
 SIZES = {"image": 4, "filter": 4, "padding": 4, "stride": 2, "dilation": 2}
 """The keys that say which convolution it is, in the order of `ConvolutionLayer`, and how many numbers each one has."""
@@ -72,6 +77,8 @@ class Choices:
 
     processor: str
     xnnpack: str
+    threads: tuple[int, ...] = (1,)
+    """The numbers of threads that it was measured on."""
     layers: Mapping[ConvolutionLayer, MeasuredChoice] = field(default_factory=dict[ConvolutionLayer, MeasuredChoice])
 
     def text(self) -> str:
@@ -81,6 +88,7 @@ class Choices:
             f"version = {VERSION}",
             f'processor = "{self.processor}"',
             f'xnnpack = "{self.xnnpack}"',
+            f"threads = {list(self.threads)}",
         ]
         for layer, choice in self.layers.items():
             lines += ["", "[[convolution]]"]
@@ -104,16 +112,17 @@ def parse_choices(text: str, name: str) -> Choices:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name} is no file of choices: {error}") from error
-    if document.get("version") != VERSION:
+    if document.get("version") not in READ_VERSIONS:
         raise ValueError(f"{name} has version {document.get('version')!r}, this is version {VERSION}: tune anew")
-    if unknown := sorted(document.keys() - {"version", "processor", "xnnpack", "convolution"}):
+    if unknown := sorted(document.keys() - {"version", "processor", "xnnpack", "threads", "convolution"}):
         raise ValueError(f"{name}: there is no key '{unknown[0]}'")
     processor, library = (_text(document.get(key), f"{name}: {key}") for key in ("processor", "xnnpack"))
+    threads = _threads(document.get("threads", [1]), f"{name}: threads")
     rows = document.get("convolution", [])
     if not isinstance(rows, list):
         raise ValueError(f"{name}: convolution must be a list of tables")
     layers = dict(_row(row, f"{name}: convolution {index}") for index, row in enumerate(rows))
-    return Choices(processor, library, layers)
+    return Choices(processor, library, threads, layers)
 
 
 def _flag(value: bool) -> str:
@@ -124,6 +133,12 @@ def _text(value: object, where: str) -> str:
     if not isinstance(value, str) or not value.isprintable() or '"' in value or "\\" in value:
         raise ValueError(f"{where} must be a text, it is {value!r}")
     return value
+
+
+def _threads(value: object, where: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not value or not all(type(each) is int and each > 0 for each in value):
+        raise ValueError(f"{where} must be a list of numbers from 1 on, it is {value!r}")
+    return tuple(value)
 
 
 def _row(row: Any, where: str) -> tuple[ConvolutionLayer, MeasuredChoice]:

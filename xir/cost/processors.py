@@ -40,11 +40,24 @@ class Processors:
     """What a node takes on each; none where forms are not chosen by figures."""
     reason: str = ""
     """Why these, for a name that depends on the machine; and what is to be said of their profile."""
+    threads: int = 0
+    """How many share each node by the profiles; 0 for one, if nobody has said how many the file is for."""
 
     @property
     def is_generic(self) -> bool:
         """Whether forms have to gain on several processors."""
         return self.name.startswith("generic")
+
+    @property
+    def counted_threads(self) -> tuple[int, ...]:
+        """The numbers of threads that a form has to suit: a file for several processors is for several threads, too,
+        unless it is said."""
+        return (self.threads,) if self.threads else (1, 2) if self.is_generic else (1,)
+
+    @property
+    def also_on_two(self) -> bool:
+        """Whether two threads count as much as the one that the profiles are of."""
+        return len(self.counted_threads) > 1
 
     @property
     def growth(self) -> float | None:
@@ -79,13 +92,30 @@ def check_growth(max_growth: float | None) -> None:
         raise ValueError(f"max-growth is a share from 0 on, not {max_growth}")
 
 
+def check_threads(threads: int) -> None:
+    """ValueError for what is no number of threads to choose for."""
+    if threads < 0:
+        raise ValueError(f"threads is a number from 1 on, or 0 for what cpu says, not {threads}")
+
+
 def known_names() -> list[str]:
     """What `--cpu` takes, besides files."""
     return [*MEANINGS, *shipped()]
 
 
-def processors(cpu: str) -> Processors:
-    """The processors that `cpu` names. ValueError for what names none, and for a file that cannot be read."""
+def processors(cpu: str, threads: int = 0) -> Processors:
+    """The processors that `cpu` names, where so many threads share each node; 0 if that is not said.
+
+    ValueError for what names none, for a file that cannot be read, and for no number of threads.
+    """
+    check_threads(threads)
+    found = _named(cpu)
+    if not threads:
+        return found
+    return replace(found, profiles=tuple(each.on_threads(threads) for each in found.profiles), threads=threads)
+
+
+def _named(cpu: str) -> Processors:
     match cpu:
         case "any":
             return Processors(cpu)
@@ -130,9 +160,10 @@ def generic(family: Family) -> Processors:
     return Processors(f"generic-{family}", family, profiles)
 
 
-def one_profile(cpu: str) -> CostProfile:
-    """The profile of the one processor that `cpu` names. ValueError for what names none, or several."""
-    found = processors(cpu).profiles
+def one_profile(cpu: str, threads: int = 1) -> CostProfile:
+    """The profile of the one processor that `cpu` names, where so many threads share each node. ValueError for what
+    names none, or several."""
+    found = processors(cpu, threads).profiles
     if len(found) != 1:
         raise ValueError(f"'{cpu}' is not one processor: name a profile, {', '.join(shipped())} or a .toml file")
     return found[0]

@@ -6,7 +6,7 @@ Weights that a core's cache still holds from the last time cost `held`, those th
 figures are fitted to measurements of one processor (`xir-tune`), or modelled (`xir.cost.modelled`). They are a text
 file, in TOML:
 
-    version = 10
+    version = 11
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     generation = "zen4"
@@ -14,6 +14,7 @@ file, in TOML:
     measured = "2026-11-23"
     xnnpack = "executorch 1.5.1"
     caches = [1048576, 33554432]
+    wait = 2400.0
 
     [gemm]
     work = 0.02
@@ -48,13 +49,14 @@ from typing import cast, get_args
 from xir.cost.native import GENERATIONS, Family, Isa
 from xir.cost.work import DYNAMIC_KERNELS, FLOAT_KERNELS, HALF_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work, computes
 
-VERSION = 10
+VERSION = 11
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, 6, 7, 8, 9, VERSION)
+READ_VERSIONS = (5, 6, 7, 8, 9, 10, VERSION)
 """Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
 one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled, none
-before 10 has kernels on halves and on numbers that are quantised at run time."""
+before 10 has kernels on halves and on numbers that are quantised at run time, none before 11 tells how long
+threads wait."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
@@ -90,9 +92,8 @@ MODELLED = "modelled, not measured"
 """What tools say of a profile that nobody measured: a part of its processor's name."""
 
 WAIT = 2400.0
-"""The nanoseconds that threads wait for each other at the end of a node: what ResNet-18's 1,300 nodes take on two
-threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each node. No profile has a figure of
-its own."""
+"""The nanoseconds that threads wait for each other at the end of a node, where a profile does not tell: what 1,300
+nodes of ResNet-18 take on two threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -131,10 +132,10 @@ class KernelCost:
     narrow: int = 0
     """Those of the kernel for products of few columns; 0 if there is no other."""
 
-    def shared(self, threads: int) -> KernelCost:
+    def shared(self, threads: int, wait: float) -> KernelCost:
         """The same where so many threads share each node, and wait for each other at its end."""
         times = {name: getattr(self, name) / threads for name in COSTS}
-        return replace(self, **{**times, "call": times["call"] + WAIT})
+        return replace(self, **{**times, "call": times["call"] + wait})
 
     def is_narrow(self, work: Work) -> bool:
         """Whether the kernel for few columns runs. Source: `xnn_use_nr2` in `src/microkernel-utils.c` of XNNPACK."""
@@ -198,6 +199,8 @@ class CostProfile:
     """The date; empty if that is not known."""
     modelled: bool = False
     """Whether nobody measured it: then its processor's name says so, too."""
+    wait: float | None = None
+    """The nanoseconds that two threads wait for each other at the end of a node; None if nobody measured it."""
     threads: int = 1
     """How many share each node; files are of one."""
 
@@ -232,20 +235,26 @@ class CostProfile:
         """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""
         return replace(self, between=weights)
 
-    def on_two_threads(self) -> CostProfile:
-        """The same where two threads share each node of a program."""
-        return replace(self, kernels={name: cost.shared(2) for name, cost in self.kernels.items()}, threads=2)
+    def on_threads(self, threads: int) -> CostProfile:
+        """The profile of one thread, where so many share each node of a program."""
+        if threads == 1:
+            return self
+        wait = WAIT if self.wait is None else self.wait
+        kernels = {name: cost.shared(threads, wait) for name, cost in self.kernels.items()}
+        return replace(self, kernels=kernels, threads=threads)
 
     def text(self) -> str:
         """The file."""
         lines = [
             "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
             "# weights, streamed and reread for each byte, call for each node, row for each row or pixel;",
+            *([] if self.wait is None else ["# wait for each node that two threads share;"]),
             f"# by `{'scripts/generate_profiles.py' if self.modelled else 'xir-tune'}`.",
             f"version = {VERSION}",
             *(["modelled = true"] if self.modelled else []),
             *(f'{name} = "{getattr(self, name)}"' for name in (*TEXTS, *LATER_TEXTS)),
             f"caches = {list(self.caches)}",
+            *([] if self.wait is None else [f"wait = {_number(self.wait)}"]),
         ]
         for name, cost in self.kernels.items():
             lines += ["", f"[{name}]"]
@@ -278,6 +287,11 @@ def weights_by_level(work: Work, caches: tuple[int, int], between: int) -> tuple
 def _number(value: float) -> str:
     """Four digits are more than a measurement has."""
     return str(value) if isinstance(value, int) else repr(float(f"{value:.4g}"))
+
+
+def threads_text(threads: int) -> str:
+    """How many threads, in words."""
+    return "one thread" if threads == 1 else f"{threads} threads"
 
 
 @cache
@@ -322,7 +336,7 @@ def parse_profile(text: str, name: str) -> CostProfile:
         raise ValueError(
             f"{name}: a modelled profile's processor must say '({MODELLED})', it is {texts['processor']!r}"
         )
-    if unknown := sorted(document.keys() - {"version", "modelled", "caches", *texts, *KERNELS}):
+    if unknown := sorted(document.keys() - {"version", "modelled", "caches", "wait", *texts, *KERNELS}):
         raise ValueError(f"{name}: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
     kernels: dict[Kernel, KernelCost] = {
         kernel: _kernel_cost(document.get(kernel), f"{name}: [{kernel}]")
@@ -335,7 +349,8 @@ def parse_profile(text: str, name: str) -> CostProfile:
     caches = _caches(document.get("caches"), f"{name}: caches")
     made = CostProfile(str(texts["processor"]), family, str(texts["xnnpack"]), caches, kernels)
     generation, isa, measured = (str(texts[key]) for key in LATER_TEXTS)
-    return replace(made, generation=generation, isa=cast(Isa, isa), measured=measured, modelled=modelled)
+    wait = _wait(document.get("wait"), f"{name}: wait")
+    return replace(made, generation=generation, isa=cast(Isa, isa), measured=measured, modelled=modelled, wait=wait)
 
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:
@@ -349,6 +364,14 @@ def _caches(value: object, where: str) -> tuple[int, int]:
             return own, last
         case _:
             raise ValueError(f"{where} must be two numbers of bytes, the smaller one first, they are {value!r}")
+
+
+def _wait(value: object, where: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"{where} must be a number, 0 or more, it is {value!r}")
+    return float(value)
 
 
 def _kernel_cost(table: object, where: str) -> KernelCost:

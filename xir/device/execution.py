@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 
 
 def load_with(
-    session: Session, file: bytes | Path, inputs: Sequence[Any], data: Path | None = None, method: str = "forward"
+    session: Session,
+    file: bytes | Path,
+    inputs: Sequence[Any],
+    data: Path | None = None,
+    method: str = "forward",
+    threads: int = 1,
 ) -> Loaded:
     """A file on a device, with those inputs of its method that are tensors. `data` has the weights that it lacks.
 
     DeviceError if it names an input that there is not. RefusedError if the device does not load the file, or has
     another shape or type for an input.
     """
-    program = session.load(file, method=method, data=data)
+    program = session.load(file, threads, method, data)
     for index in program.inputs:
         if not 0 <= index < len(inputs):
             raise DeviceError(f"{session.device}: it asks for input {index}, and the program has {len(inputs)}")

@@ -56,7 +56,7 @@ class Sameness:
     where: str
     """The output that it is of: "output 1 of 'forward' in call 2"; "" without any."""
     before: float
-    """Seconds that the other file takes for all methods: medians of alternating calls on one thread."""
+    """Seconds that the other file takes for all methods: medians of alternating calls."""
     after: float
     """And the file."""
     without_stock: str | None = None
@@ -106,9 +106,16 @@ def calls_of(
 
 
 def sameness(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path] = (), *, in_stock: bool = True
+    before: Path,
+    after: Path,
+    calls: Sequence[MethodCall],
+    data: Sequence[Path] = (),
+    *,
+    in_stock: bool = True,
+    threads: int = 1,
 ) -> Sameness:
-    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights.
+    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights. They are
+    timed on so many threads.
 
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
     run.
@@ -118,7 +125,7 @@ def sameness(
     changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
     if _is_farther(changed, worst):
         worst, where = changed, f"what is left in {at.replace('output', 'input', 1)}"
-    spent = _timed_files(before, after, calls, data)
+    spent = _timed_files(before, after, calls, data, threads)
     without_stock = refusal = None
     if not in_stock:
         without_stock = "it was not asked to"
@@ -169,10 +176,10 @@ def _is_farther(difference: float, worst: float) -> bool:
     return not math.isnan(worst) and not difference <= worst
 
 
-def loaded(path: Path, data: Sequence[Path] = ()) -> Program:
-    """A file's program, on one thread. Of torch's operators it may call those alone that any file may: in a stranger's
-    file others, such as a pooling's gradient, write where its indices say."""
-    return Runtime.get().load_program(path, data=data, threads=1)
+def loaded(path: Path, data: Sequence[Path] = (), threads: int = 1) -> Program:
+    """A file's program. Of torch's operators it may call those alone that any file may: in a stranger's file others,
+    such as a pooling's gradient, write where its indices say."""
+    return Runtime.get().load_program(path, data=data, threads=threads)
 
 
 def _results(
@@ -189,11 +196,15 @@ def _results(
             raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
 
 
-def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> tuple[float, float]:
+def _timed_files(
+    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path], threads: int
+) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
-    old_file, new_file = loaded(before, data), loaded(after)
+    old_file, new_file = loaded(before, data, threads), loaded(after, threads=threads)
     first = {call.method: copied(call.inputs) for call in reversed(calls)}
-    seconds = [timed(old_file.load_method(name), new_file.load_method(name), inputs) for name, inputs in first.items()]
+    seconds = [
+        timed(old_file.load_method(name), new_file.load_method(name), inputs, threads) for name, inputs in first.items()
+    ]
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)
 
 
@@ -260,12 +271,14 @@ def _is_number(value: Any) -> bool:
     return value is not None and not isinstance(value, str)
 
 
-def timed(old: Method, new: Method, inputs: list[Any]) -> tuple[float, float]:
-    """Median seconds of both, called in turn: those of the processor, which other programs do not take part in."""
+def timed(old: Method, new: Method, inputs: list[Any], threads: int = 1) -> tuple[float, float]:
+    """Median seconds of both, called in turn: on one thread those of the processor, which other programs do not take
+    part in."""
+    clock = time.thread_time if threads == 1 else time.perf_counter
     spent: tuple[list[float], list[float]] = ([], [])
     for _ in range(TIMED):
         for own, method in zip(spent, (old, new), strict=True):
-            began = time.thread_time()
+            began = clock()
             method.execute(inputs)
-            own.append(time.thread_time() - began)
+            own.append(clock() - began)
     return statistics.median(spent[0]), statistics.median(spent[1])

@@ -13,7 +13,7 @@ from xir.files import size_text, weights_path
 from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.progress import step
-from xir.tools.aot.arguments import DEFAULT_CPU, parse_arguments, partitioners_of
+from xir.tools.aot.arguments import DEFAULT_CPU, parse_arguments, partitioners_of, threads_asked
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.existing import is_existing, optimize_file
 from xir.tools.aot.exploration import Exploration
@@ -154,7 +154,7 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     facts = [f"{size}, {summary(edge, options)}", expected, found, took, who_runs_it(executorch)]
     lines = [] if measured is None else [measured]
     if options.delegate:
-        lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU)])
+        lines += filter(None, [forms_chosen(edge.remarks, options.cpu or DEFAULT_CPU, threads_asked(options))])
     if options.memory_plan == "exact" and not options.report:
         lines += arenas_found(executorch)
     lines += [f"{path}: {fact}" for fact in facts if fact]

@@ -21,6 +21,10 @@ ATTEMPTS = 2
 """A process that goes down costs its program a second try."""
 
 
+PRELOAD = ("torch", "torch._dynamo", "xir.api", "xir.importer", "xir.quantizer", "xir.tools.sweep.task")
+"""What every task imports: exporting, dynamo by itself takes longer than compiling a small model."""
+
+
 def argument_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
@@ -112,9 +116,8 @@ class _Left:
     def _events(self) -> Iterable[Told[Job] | Ended[Job]]:
         timeout = self._options.timeout
         if self._options.scheduler is None:
-            preload = ["torch", "xir.tools.sweep.task"]
             waiting = deque(self._jobs)
-            return run(waiting, do, self._options.jobs, seconds=lambda _: timeout, attempts=ATTEMPTS, preload=preload)
+            return run(waiting, do, self._options.jobs, seconds=lambda _: timeout, attempts=ATTEMPTS, preload=PRELOAD)
         from xir.tools.sweep.dask_workers import run_on_dask
 
         return run_on_dask(self._jobs, self._options.scheduler, timeout=timeout, attempts=ATTEMPTS)

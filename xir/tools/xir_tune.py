@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.profile import COSTS, CostProfile, KernelCost, parse_profile
+from xir.cost.profile import COSTS, WAIT, CostProfile, KernelCost, parse_profile
 from xir.cost.work import KERNELS
 from xir.device.errors import DeviceError
 from xir.files import atomic_file
@@ -20,6 +20,7 @@ from xir.tools.devices import add_device_options, device_of
 from xir.tuning.kept import KeptTimes
 from xir.tuning.machine import Measurable, fastest_core, measurable
 from xir.tuning.run import Bench, Outcome
+from xir.tuning.waiting import KEY
 
 if TYPE_CHECKING:
     from xir.cost.work import Kernel
@@ -56,7 +57,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         metavar="KERNELS",
-        help="measure only these kernels, separated by commas, and keep the others' figures in FILE.toml",
+        help="measure only these kernels, or 'wait', what two threads wait for each other, separated by commas, and "
+        "keep the others' figures in FILE.toml",
     )
     add_device_options(parser, "measure on")
     parser.add_argument(
@@ -91,8 +93,10 @@ def _tune(options: argparse.Namespace) -> int:
     kernels = KERNELS if options.only is None else kernels_of(options.only)
     chosen = [each for each in by_coverage(every) if each.kernel in kernels]
     kept = KeptTimes(options.output.with_name(options.output.name + ".measured"), here.identity())
-    outcome = Bench(connect, here.caches[1], kept, options.minutes * 60).measure(chosen)
+    bench = Bench(connect, here.caches[1], kept, options.minutes * 60)
+    outcome = bench.measure(chosen)
     _check_enough(outcome, [each for each in fewest(every) if each.kernel in kernels], device.name, kept)
+    wait = bench.wait(device.open) if options.only is None or KEY in options.only.split(",") else None
     if before is None:
         caches, fits = fit_share(outcome.measured, here.caches)
         profile = CostProfile(
@@ -104,16 +108,23 @@ def _tune(options: argparse.Namespace) -> int:
             generation=here.machine.generation,
             isa=here.machine.isa,
             measured=date.today().isoformat(),
+            wait=wait,
         )
     else:
         fits = fit_all(outcome.measured, before.caches, before.kernels)
         found = {**before.kernels, **costs_of(fits)}
         ordered: dict[Kernel, KernelCost] = {kernel: found[kernel] for kernel in KERNELS if kernel in found}
         profile = replace(before, processor=options.processor or before.processor, kernels=ordered)
+        profile = profile if wait is None else replace(profile, wait=wait)
     with atomic_file(options.output) as file:
         file.write(profile.text().encode("utf-8"))
     kept.discard()
-    print(table(fits))
+    if fits:
+        print(table(fits))
+    if wait is not None:
+        print(f"two threads wait {wait:.0f} ns for each other at the end of a node")
+    elif options.only is None:
+        print(f"what two threads wait for each other could not be measured, and counts as {WAIT:.0f} ns for each node")
     for count, why in ((len(outcome.left), "for lack of time"), (outcome.skipped, "that take too long or do not fit")):
         if count:
             print(f"without {count} sizes {why}")
@@ -179,8 +190,8 @@ def _check_enough(outcome: Outcome, needed: Sequence[Sample], device: str, kept:
 def kernels_of(names: str) -> list[Kernel]:
     """Those that `--only` names. UsageError for what is none."""
     given = names.split(",")
-    if unknown := [name for name in given if name not in KERNELS]:
-        raise UsageError(f"--only: '{unknown[0]}' is none of the kernels {', '.join(KERNELS)}")
+    if unknown := [name for name in given if name not in (*KERNELS, KEY)]:
+        raise UsageError(f"--only: '{unknown[0]}' is neither '{KEY}' nor one of the kernels {', '.join(KERNELS)}")
     return [kernel for kernel in KERNELS if kernel in given]
 
 

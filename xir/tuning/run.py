@@ -16,6 +16,7 @@ from xir.tuning.clock import reference, settled
 from xir.tuning.kept import SKIPPED, KeptTimes
 from xir.tuning.measure import SHARE, Measured, Reading, apart, readings, repetitions, weights_of
 from xir.tuning.samples import Sample, program
+from xir.tuning.waiting import KEY, waiting
 
 ROUND_SECONDS = 0.02
 ROUNDS = 5
@@ -81,6 +82,17 @@ class Bench:
         finally:
             self.close()
         return outcome
+
+    def wait(self, connect: Callable[[], Session]) -> float | None:
+        """The nanoseconds that two threads wait for each other at the end of a node, on any cores; None for a device
+        that cannot tell. DeviceError if it is lost."""
+        if KEY not in self.kept.times:
+            if not self.kept.times:
+                with connect() as session:
+                    self.kept.begin(reference(session))
+            self.kept.add(KEY, waiting(connect))
+        found = self.kept.times[KEY]
+        return None if found == SKIPPED else found
 
     def close(self) -> None:
         """End the connection, if there is one."""

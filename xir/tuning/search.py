@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,6 +21,7 @@ from xir.api import EdgeProgram, XnnpackPartitioner
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices
 from xir.cost.native import installed_xnnpack
 from xir.cost.processors import processors
+from xir.cost.profile import threads_text
 from xir.device.execution import load_with
 from xir.device.session import Loaded, Session
 from xir.device.transports import Transport
@@ -85,35 +87,44 @@ def tune(
     seconds: float = 60.0,
     device: Transport | None = None,
 ) -> Tuned:
-    """Measure the forms of a program's convolutions that a partitioner's profile cannot tell apart, on one thread of
-    this machine or of a device, and add what is the fastest to the file `path`, which may not exist yet.
+    """Measure the forms of a program's convolutions that a partitioner's profile cannot tell apart, on this machine or
+    on a device, and add what is the fastest to the file `path`, which may not exist yet. Programs run on as many
+    threads as the partitioner's forms are chosen for: on one, and on two where these count as much.
 
     Convolutions that the file knows are not measured again; with 0 seconds none is. One that was begun is finished.
     `inputs` are those of the method `forward`. ValueError for a partitioner without a profile, and for a file that is
     none or of another machine; OSError for one that cannot be read or written; XirRuntimeError if the program does not
     run on the inputs; DeviceError for a device that is lost.
     """
-    if not processors(partitioner.cpu).profiles:
+    cpus = processors(partitioner.cpu, partitioner.threads)
+    if not cpus.profiles:
         raise ValueError(f"tuning measures what a cost profile leaves open, and cpu '{partitioner.cpu}' names none")
+    threads = cpus.counted_threads
     if device is None:
-        return _tune(program, partitioner, path, seconds, Here(inputs))
+        return _tune(program, partitioner, path, seconds, [Here(inputs, each) for each in threads])
     with device.open() as session:
-        return _tune(program, partitioner, path, seconds, There(session, inputs))
+        return _tune(program, partitioner, path, seconds, [There(session, inputs, each) for each in threads])
 
 
 def _tune(
-    program: EdgeProgram, partitioner: XnnpackPartitioner, path: Path, seconds: float, timer: ProgramTimer
+    program: EdgeProgram, partitioner: XnnpackPartitioner, path: Path, seconds: float, timers: Sequence[ProgramTimer]
 ) -> Tuned:
-    here = timer.machine()
+    timer = timers[0]
+    here = replace(timer.machine(), threads=tuple(each.threads for each in timers))
     known = load_choices(path) if path.exists() else here
     if (known.processor, known.xnnpack) != (here.processor, here.xnnpack) and seconds > 0:
         raise ValueError(
             f"{path} was measured on {known.processor} with {known.xnnpack}, and {timer.name} is {here.processor} with "
             f"{here.xnnpack}: write another file, or measure nothing by 0 seconds"
         )
+    if known.threads != here.threads and seconds > 0:
+        raise ValueError(
+            f"{path} was measured on {_listed(known.threads)}, and forms are chosen for {_listed(here.threads)}: write "
+            "another file, or measure nothing by 0 seconds"
+        )
     open_ones = [each for each in undecided(program, partitioner) if each.layer not in known.layers]
     with TemporaryDirectory() as folder:
-        trials = Trials(program, partitioner, timer, Path(folder) / "choices.toml", here)
+        trials = Trials(program, partitioner, timers, Path(folder) / "choices.toml", here)
         found = search(open_ones, known.layers, trials.ratio, seconds)
     chosen = replace(known, layers={**known.layers, **found})
     with atomic_file(path) as file:
@@ -126,15 +137,15 @@ def _tune(
 def undecided(program: EdgeProgram, partitioner: XnnpackPartitioner) -> list[Undecided]:
     """The convolutions of a program with several promising forms, those first that take the most."""
     direct = program.to_backend(replace(partitioner, max_error=0.0, choices=""))
-    cpus = processors(partitioner.cpu)
+    cpus = processors(partitioner.cpu, partitioner.threads)
     profiles = cpus.of_program(weight_bytes(direct.module))
     found: dict[ConvolutionLayer, Undecided] = {}
     for node in ops_in(direct.module, xnnpack.Conv2dOp):
         convolution = convolution_of(node)
         if convolution is None or not (forms := convolution.forms(partitioner.max_error)):
             continue
-        found_times = predictions(node, convolution, forms, profiles, cpus.is_generic)
-        times = {form: each.mean for form, each in found_times.items()}
+        found_times = predictions(node, convolution, forms, profiles, cpus.also_on_two)
+        times = {form: each.weighed for form, each in found_times.items()}
         predicted = fastest(worthwhile(found_times, least_gains(cpus.profiles, cpus.is_generic)))
         close = [
             form for form in sorted(times, key=times.__getitem__) if times[form] <= (1 + CLOSE) * min(times.values())
@@ -176,11 +187,16 @@ def choice_of(form: Form) -> MeasuredChoice:
     return MeasuredChoice((form.height, form.width), form.by_gemm, 1.0)
 
 
+def _listed(threads: Sequence[int]) -> str:
+    return " and ".join(map(threads_text, threads))
+
+
 class ProgramTimer(ABC):
-    """Where programs are measured."""
+    """Where programs are measured, on so many threads."""
 
     name: str
     """As messages call it."""
+    threads: int
 
     @abstractmethod
     def machine(self) -> Choices:
@@ -188,7 +204,7 @@ class ProgramTimer(ABC):
 
     @abstractmethod
     def load(self, file: bytes) -> Any:
-        """A program that has run twice on the inputs, on one thread."""
+        """A program that has run twice on the inputs."""
 
     def unload(self, program: Any) -> None:
         """Free a program that does not go with its last reference."""
@@ -196,7 +212,7 @@ class ProgramTimer(ABC):
 
     @abstractmethod
     def shortest(self, program: Any) -> float:
-        """The processor time of a run, the shortest of a few; infinite if the clock stood still."""
+        """The time of a run, the shortest of a few: processor time on one thread; infinite if the clock stood still."""
 
 
 class Here(ProgramTimer):
@@ -204,31 +220,34 @@ class Here(ProgramTimer):
 
     name = "this"
 
-    def __init__(self, inputs: Sequence[Any]):
+    def __init__(self, inputs: Sequence[Any], threads: int = 1):
         self.inputs = inputs
+        self.threads = threads
 
     def machine(self) -> Choices:
         return Choices(processor_name(), installed_xnnpack())
 
     def load(self, file: bytes) -> Method:
-        method = Runtime.get().load_program(file, threads=1).load_method("forward")
+        method = Runtime.get().load_program(file, threads=self.threads).load_method("forward")
         for _ in range(2):
             method.execute(self.inputs)
         return method
 
     def shortest(self, program: Method) -> float:
-        begin = time.process_time_ns()
+        clock = time.process_time_ns if self.threads == 1 else time.perf_counter_ns
+        begin = clock()
         program.execute(self.inputs)
-        taken = time.process_time_ns() - begin
+        taken = clock() - begin
         return taken or float("inf")  # on virtual machines the clock stands still now and then
 
 
 class There(ProgramTimer):
     """A device."""
 
-    def __init__(self, session: Session, inputs: Sequence[Any]):
+    def __init__(self, session: Session, inputs: Sequence[Any], threads: int = 1):
         self.session = session
         self.inputs = inputs
+        self.threads = threads
         self.name = session.device
 
     def machine(self) -> Choices:
@@ -236,7 +255,7 @@ class There(ProgramTimer):
         return Choices(found.processor, found.xnnpack)
 
     def load(self, file: bytes) -> Loaded:
-        program = load_with(self.session, file, self.inputs)
+        program = load_with(self.session, file, self.inputs, threads=self.threads)
         self.session.run(program, runs=2)
         return program
 
@@ -244,7 +263,7 @@ class There(ProgramTimer):
         self.session.unload(program)
 
     def shortest(self, program: Loaded) -> float:
-        return self.session.run(program).shortest
+        return self.session.run(program, clock="processor" if self.threads == 1 else "wall").shortest
 
 
 @dataclass
@@ -253,25 +272,35 @@ class Trials:
 
     program: EdgeProgram
     partitioner: XnnpackPartitioner
-    timer: ProgramTimer
+    timers: Sequence[ProgramTimer]
     path: Path
     """Where the choices of a trial are written."""
     here: Choices
-    _last: tuple[Mapping[ConvolutionLayer, MeasuredChoice], Any] | None = None
-    """The choices that others are compared with, and the program that they make."""
+    _last: tuple[Mapping[ConvolutionLayer, MeasuredChoice], Sequence[Any]] | None = None
+    """The choices that others are compared with, and the program that they make, for each timer."""
 
     def ratio(
         self, before: Mapping[ConvolutionLayer, MeasuredChoice], after: Mapping[ConvolutionLayer, MeasuredChoice]
     ) -> float:
-        """The shortest time with `after`, of that with `before`, in turns."""
+        """The shortest time with `after`, of that with `before`, in turns: the geometric mean of the timers'."""
         if self._last is None or self._last[0] != before:
             if self._last is not None:
-                self.timer.unload(self._last[1])
-            self._last = before, self.timer.load(self.compiled(before))
-        other = self.timer.load(self.compiled(after))
-        found = paired(self._last[1], other, self.timer)
-        self.timer.unload(other)
-        return found
+                self.unload(self._last[1])
+            self._last = before, self.loaded(before)
+        others = self.loaded(after)
+        found = [paired(*each) for each in zip(self._last[1], others, self.timers, strict=True)]
+        self.unload(others)
+        return geometric_mean(found)
+
+    def loaded(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> list[Any]:
+        """The program by some choices, for each timer."""
+        file = self.compiled(layers)
+        return [timer.load(file) for timer in self.timers]
+
+    def unload(self, programs: Sequence[Any]) -> None:
+        """Free them."""
+        for timer, program in zip(self.timers, programs, strict=True):
+            timer.unload(program)
 
     def compiled(self, layers: Mapping[ConvolutionLayer, MeasuredChoice]) -> bytes:
         """The program's file by some choices."""
@@ -281,7 +310,7 @@ class Trials:
 
 
 def paired(before: Any, after: Any, timer: ProgramTimer) -> float:
-    """The processor time of the shortest run of one program, of that of another, in turns on one thread."""
+    """The time of the shortest run of one program, of that of another, in turns."""
     shortest = [float("inf")] * 2
     end, runs = time.monotonic() + SECONDS, 0
     while runs < FEWEST_RUNS or time.monotonic() < end:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,22 @@ def test_stock_runs_its_own_file_made_faster(folder: Path, aot: Tool) -> None:
     assert (got - want).abs().max() <= 1e-4 * want.abs().max()
     assert not torch.equal(got, want)
     assert os.listdir(folder / "out") == ["better.pte"]
+
+
+def test_forms_and_times_are_of_the_threads_that_are_asked_for(folder: Path, aot: Tool) -> None:
+    """On two threads forms of fewer nodes are the fastest, of which the file grows less."""
+    stock_file(folder / "block.pte")
+    lines = {
+        threads: aot(
+            f"block.pte -o {threads}.pte --cpu zen4 --max-growth 9 --no-stock --threads {threads}"
+        ).splitlines()
+        for threads in (1, 2)
+    }
+    forms = [re.findall(r"in faster forms, (.*?); .* predicted for .* on (.*?);", lines[each][0]) for each in (1, 2)]
+    assert forms == [[("2 as F(4x4)", "one thread")], [("2 as F(4x1)", "2 threads")]]
+    assert any(" of the time on 2 threads, both" in line for line in lines[2])
+    assert any(line.startswith("    measured, 2 threads ") for line in lines[2])
+    assert (folder / "2.pte").stat().st_size < (folder / "1.pte").stat().st_size
 
 
 def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:

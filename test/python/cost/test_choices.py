@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count, cycle
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import xir
 from xir.cost.choices import Choices, ConvolutionLayer, MeasuredChoice, load_choices, parse_choices
 from xir.dialects.xnnpack import Conv2dOp
 from xir.tools.xir_aot import main as xir_aot
+from xir.transforms.xnnpack.analysis.composed import ComposedOp
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Form
 from xir.tuning import search as tuning
 from xir.tuning.search import Undecided, search, tune, undecided
@@ -25,6 +27,7 @@ OTHER = replace(LAYER, bounded=False)
 CHOICES = Choices(
     "A processor",
     "executorch 1.5.1",
+    (1, 2),
     {LAYER: MeasuredChoice((4, 4), True, 0.9), OTHER: MeasuredChoice((1, 1), False, 1.0)},
 )
 
@@ -36,9 +39,11 @@ def test_a_file_says_what_was_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 2", "version = 1", "c.toml has version 1, this is version 2: tune anew"),
-        ("version = 2", "version", "c.toml is no file of choices: "),
-        ("version = 2", "version = 2\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ("version = 3", "version = 1", "c.toml has version 1, this is version 3: tune anew"),
+        ("version = 3", "version", "c.toml is no file of choices: "),
+        ("version = 3", "version = 3\nspeed = 2", "c.toml: there is no key 'speed'"),
+        ("threads = [1, 2]", "threads = 2", "c.toml: threads must be a list of numbers from 1 on, it is 2"),
+        ("threads = [1, 2]", "threads = [0]", "c.toml: threads must be a list of numbers from 1 on, it is [0]"),
         ('"A processor"', "7", "c.toml: processor must be a text, it is 7"),
         ("form = [4, 4]", "form = [4]", "c.toml: convolution 0: form must be 2 sizes"),
         ("[1, 56, 56, 64]", "[1, -56, 56, 64]", "c.toml: convolution 0: image must be 4 sizes"),
@@ -58,6 +63,11 @@ def test_a_file_that_is_wrong(before: str, after: str, message: str) -> None:
     assert before in CHOICES.text()
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         parse_choices(CHOICES.text().replace(before, after, 1), "c.toml")
+
+
+def test_a_file_of_version_2_is_of_one_thread() -> None:
+    text = CHOICES.text().replace("version = 3", "version = 2").replace("threads = [1, 2]\n", "")
+    assert parse_choices(text, "c.toml") == replace(CHOICES, threads=(1,))
 
 
 def form_of(choice: MeasuredChoice) -> Form:
@@ -107,6 +117,60 @@ def test_a_clock_that_stands_still_is_no_time(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tuning.time, "process_time_ns", clock)
     monkeypatch.setattr(tuning, "SECONDS", 0.0)
     assert tuning.paired(before, after, tuning.Here([])) == 0.5  # pyright: ignore[reportArgumentType]
+
+
+def test_each_number_of_threads_counts_as_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form that takes half of the time on one thread, and twice on two, is no gain."""
+    edge = xir.to_edge(torch.export.export(torch.nn.Conv2d(48, 48, 3, padding=1), (torch.randn(1, 48, 30, 30),)))
+    ratios = {1: 0.5, 2: 2.0, 3: 0.5}
+    for threads, ratio in (((1,), 0.5), ((1, 2), 1.0), ((1, 3), 0.5)):
+        timers = [tuning.Here([torch.randn(1, 48, 30, 30)], each) for each in threads]
+        monkeypatch.setattr(tuning, "paired", lambda before, after, timer: ratios[timer.threads])
+        trials = tuning.Trials(edge, xir.XnnpackPartitioner(cpu="zen4"), timers, tmp_path / "c.toml", CHOICES)
+        assert trials.ratio({}, {}) == pytest.approx(ratio)
+
+
+CONVOLUTION = torch.nn.Conv2d(64, 64, 3, padding=1), (torch.randn(1, 64, 28, 28),)
+"""One whose forms differ with the number of threads."""
+
+
+def test_the_search_predicts_what_the_pass_chooses() -> None:
+    """On one thread, on two, and where both count."""
+    edge = xir.to_edge(torch.export.export(*CONVOLUTION))
+    forms: dict[tuple[str, int], str] = {}
+    for cpu in ("generic-x86", "zen3", "zen4", "emeraldrapids"):
+        for threads in (0, 1, 2):
+            partitioner = xir.XnnpackPartitioner(cpu=cpu, threads=threads, max_growth=inf)
+            remarks = edge.to_backend(partitioner).remarks
+            chosen = [remark.form for remark in remarks if isinstance(remark, ComposedOp)] or [str(DIRECT)]
+            assert [str(each.predicted) for each in undecided(edge, partitioner)] == chosen, (cpu, threads)
+            forms[cpu, threads] = chosen[0]
+    assert len({forms["generic-x86", threads] for threads in (0, 1, 2)}) == 3
+    for cpu in ("zen3", "zen4", "emeraldrapids"):
+        assert forms[cpu, 0] == forms[cpu, 1] != forms[cpu, 2]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_forms_are_measured_on_the_threads_that_they_are_chosen_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edge, inputs = xir.to_edge(torch.export.export(*CONVOLUTION)), CONVOLUTION[1]
+    clocks: list[str] = []
+    for name in ("process_time_ns", "perf_counter_ns"):
+        clock = getattr(tuning.time, name)
+        monkeypatch.setattr(tuning.time, name, lambda name=name, clock=clock: clocks.append(name) or clock())
+    path = tmp_path / "two.toml"
+    two = xir.XnnpackPartitioner(cpu="zen3", threads=2)
+    assert tune(edge, two, inputs, path).measured == 1
+    assert load_choices(path).threads == (2,)
+    assert set(clocks) == {"perf_counter_ns"}, "processor time counts both"
+    for cpu, threads in (("generic-x86", "one thread and 2 threads"), ("zen3", "one thread")):
+        with pytest.raises(ValueError, match=f"was measured on 2 threads, and forms are chosen for {threads}: write"):
+            tune(edge, xir.XnnpackPartitioner(cpu=cpu), inputs, path)
+    both = tmp_path / "both.toml"
+    assert tune(edge, xir.XnnpackPartitioner(cpu="generic-x86", max_growth=inf), inputs, both).measured == 1
+    assert load_choices(both).threads == (1, 2)
+    assert set(clocks) == {"perf_counter_ns", "process_time_ns"}
 
 
 @pytest.fixture
@@ -173,5 +237,5 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     alone = aot.refuse("--model net.py:net -d --tune-seconds 3")
     assert "--tune-seconds says how long --tune may measure" in alone
     Path("c.toml").write_text("version = 0\n")
-    old = "xir-aot: error: --tune: c.toml has version 0, this is version 2: tune anew\n"
+    old = "xir-aot: error: --tune: c.toml has version 0, this is version 3: tune anew\n"
     assert aot.refuse(f"{tuned} --cpu zen4") == old

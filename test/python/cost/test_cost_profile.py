@@ -26,7 +26,7 @@ def test_all_but_fp32_may_be_missing() -> None:
     floats = replace(whole, kernels={kernel: whole.kernels[kernel] for kernel in FLOAT_KERNELS})
     assert parse_profile(floats.text(), "it") == floats
     assert floats.origin.endswith(", no kernels on integers, no fp16, no dynamic int8 and 4 bits")
-    assert set(parse_profile(floats.text().replace("version = 10", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
+    assert set(parse_profile(floats.text().replace("version = 11", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
     work = Work("qs8_dwconv", 9, rows=8, columns=16)
     assert whole.knows(work)
     assert not floats.knows(work)
@@ -99,18 +99,31 @@ def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_row
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
 
 
-def test_two_threads_share_a_node_and_wait_at_its_end() -> None:
-    """Of every kernel, for any work: a constant that the program's nodes add up, and half of the rest."""
-    profile = load_profile("emeraldrapids").of_program(60_000_000)
-    shared = profile.on_two_threads()
+@pytest.mark.parametrize("wait", [None, 700.0])
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_share_a_node_and_wait_at_its_end(threads: int, wait: float | None) -> None:
+    """Of every kernel, for any work: a constant that the program's nodes add up, and a share of the rest. The constant
+    is the profile's, if it was measured."""
+    profile = replace(load_profile("emeraldrapids"), wait=wait).of_program(60_000_000)
+    shared, waits = profile.on_threads(threads), WAIT if wait is None else wait
     for kernel in KERNELS:
         work = Work(kernel, 64, 100, 200, 2, traffic=5_000_000, weights=300_000, reread=40, since=10_000_000)
-        assert shared.nanoseconds(work) == pytest.approx(profile.nanoseconds(work) / 2 + WAIT), kernel
+        assert shared.nanoseconds(work) == pytest.approx(profile.nanoseconds(work) / threads + waits), kernel
     assert {profile: 1}.get(shared) is None, "predictions are kept by profile"
+    assert profile.on_threads(1) is profile
+
+
+def test_what_threads_wait_is_in_files_from_version_11_on() -> None:
+    profile = load_profile("zen4")
+    measured = replace(profile, wait=1234.0)
+    assert "wait" not in profile.text()
+    assert "\nwait = 1234.0\n" in measured.text()
+    assert parse_profile(measured.text(), "it") == measured
+    assert parse_profile(profile.text().replace("version = 11", "version = 10"), "it").wait is None
 
 
 def test_files_of_version_7_do_not_tell_the_generation() -> None:
-    text = load_profile("zen3").text().replace("version = 10", "version = 7")
+    text = load_profile("zen3").text().replace("version = 11", "version = 7")
     lines = [line for line in text.splitlines() if not line.startswith(("generation = ", "isa = ", "measured = "))]
     old = parse_profile("\n".join(lines), "it")
     assert (old.generation, old.isa, old.measured) == ("", "", "")
@@ -119,7 +132,7 @@ def test_files_of_version_7_do_not_tell_the_generation() -> None:
 
 def test_files_of_version_6_mean_what_they_meant() -> None:
     """Weights cost the same in both caches, and matrices that none of them holds are streamed again and again."""
-    text = load_profile("zen4").text().replace("version = 10", "version = 6")
+    text = load_profile("zen4").text().replace("version = 11", "version = 6")
     lines = [line for line in text.splitlines() if not line.startswith(("held = ", "narrow_work = "))]
     old = parse_profile("\n".join(lines), "it")
     gemm, igemm = old.kernels["gemm"], old.kernels["igemm"]
@@ -130,9 +143,9 @@ def test_files_of_version_6_mean_what_they_meant() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 10", "version = 4", "it has version 4, this is version 10: run xir-tune anew"),
-        ("version = 10", "version = 11", "it has version 11, this is version 10: run xir-tune anew"),
-        ("version = 10\n", "", "it has version None"),
+        ("version = 11", "version = 4", "it has version 4, this is version 11: run xir-tune anew"),
+        ("version = 11", "version = 12", "it has version 12, this is version 11: run xir-tune anew"),
+        ("version = 11\n", "", "it has version None"),
         ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
         ('family = "x86"', "family = 1", "family must be a text, it is 1"),
         ('isa = "avx512"', 'isa = "mmx"', "isa must be one of avx2, avx512, neon, it is 'mmx'"),
@@ -150,11 +163,13 @@ def test_files_of_version_6_mean_what_they_meant() -> None:
         ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
         ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
         ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
-        ("version = 10", "version = ", "it is no profile: "),
-        ("version = 10\n", "version = 10\nmodelled = 1\n", "modelled must be true or false, it is 1"),
+        ("version = 11", "version = 11\nwait = -1", "it: wait must be a number, 0 or more, it is -1"),
+        ("version = 11", "version = 11\nwait = true", "it: wait must be a number, 0 or more, it is True"),
+        ("version = 11", "version = ", "it is no profile: "),
+        ("version = 11\n", "version = 11\nmodelled = 1\n", "modelled must be true or false, it is 1"),
         (
-            "version = 10\n",
-            "version = 10\nmodelled = true\n",
+            "version = 11\n",
+            "version = 11\nmodelled = true\n",
             r"a modelled profile's processor must say '\(modelled, not measured\)', it is 'AMD EPYC, Zen 4'",
         ),
         ("caches = [", "caches = [true, ", "caches must be two numbers of bytes, the smaller one first, they are "),

@@ -13,7 +13,7 @@ from reference.tools import Tool
 from torch import Tensor, nn
 
 import xir
-from xir.cost.profile import CostProfile, KernelCost
+from xir.cost.profile import WAIT, CostProfile, KernelCost
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
 from xir.dialects import xnnpack
 from xir.ir.walking import ops_in
@@ -272,10 +272,22 @@ def test_composed_nodes_are_one_line() -> None:
     assert direct.microseconds - composed.microseconds == pytest.approx(replaced.microseconds - line.microseconds)
 
 
+def test_threads_share_what_takes_time(profile: str) -> None:
+    """And wait for each other at the end of each node, where the profile does not say how long."""
+    edge = lowered(Function(lambda x: torch.sigmoid(torch.tanh(x))), torch.ones(1000, 100))
+    one, two, four = (edge.cost_report(profile, threads) for threads in (1, 2, 4))
+    assert (one.threads, two.threads) == (1, 2)
+    assert one.microseconds == edge.cost_report(profile).microseconds > 0
+    for report, threads in ((two, 2), (four, 4)):
+        assert report.microseconds == pytest.approx(one.microseconds / threads + 2 * WAIT / 1e3)
+
+
 def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = Tool(main, capsys)(f"-m linear -d --cpu {profile} --cost-report -o {tmp_path}").splitlines()
     assert lines[0] == "forward: 0.00 ms predicted on one thread of a test"
     assert any("fully_connected" in line and "100.0%" in line for line in lines)
+    lines = Tool(main, capsys)(f"-m linear -d --cpu {profile} --threads 3 --cost-report -o {tmp_path}").splitlines()
+    assert lines[0] == "forward: 0.00 ms predicted on 3 threads of a test"
 
 
 @pytest.mark.parametrize(
@@ -283,6 +295,9 @@ def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureF
     [
         ("--no-delegate --cost-report", "a cost report predicts what delegates take, and there are none"),
         ("-d --cost-report", "--cost-report predicts for one processor: --cpu native, apple-m1, "),
+        ("-d --threads -1", "threads is a number from 1 on, or 0 for what cpu says, not -1"),
+        ("-d --threads two", "option 'threads' of --delegate: "),
+        ("--no-delegate --threads 2", "--threads says what delegates take, and there are none"),
         ("-d --cpu x86 --cost-report", "--cost-report predicts for one processor: --cpu native"),
     ],
 )

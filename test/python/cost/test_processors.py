@@ -64,6 +64,19 @@ def test_native(tmp_path: Path, vendor: str, family: int, model: int, flags: str
     assert found.profiles == ((load_profile(name),) if name in shipped() else processors("generic-x86").profiles)
 
 
+def test_threads_are_one_and_two_unless_they_are_said() -> None:
+    assert processors("generic-x86").counted_threads == (1, 2)
+    assert processors("zen4").counted_threads == (1,)
+    for cpu in ("generic-x86", "zen4"):
+        for threads in (1, 2, 8):
+            found = processors(cpu, threads)
+            assert found.counted_threads == (threads,)
+            assert [each.threads for each in found.profiles] == [threads] * len(processors(cpu).profiles)
+    assert one_profile("zen4", 2) == load_profile("zen4").on_threads(2)
+    with pytest.raises(ValueError, match="threads is a number from 1 on, or 0 for what cpu says, not -2"):
+        processors("any", -2)
+
+
 def arm_cores(*parts: tuple[int, int]) -> str:
     """What Linux writes of such cores."""
     return "".join(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -17,7 +19,7 @@ from xir.device.session import RunTimes, Session
 from xir.runtime import Runtime
 from xir.tools import xir_tune
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
-from xir.tuning import measure, run
+from xir.tuning import measure, run, waiting
 from xir.tuning.fit import fit, fit_all, fit_share
 from xir.tuning.kept import SKIPPED
 from xir.tuning.measure import Measured, Reading, apart, by_coverage, fewest, readings, repetitions, samples
@@ -244,6 +246,7 @@ def measured_here(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
 
     monkeypatch.setattr(run, "nanoseconds", nanoseconds)
     monkeypatch.setattr(run, "settled", lambda session, reference: True)
+    monkeypatch.setattr(run, "waiting", lambda connect: 1800.0)
     return measured
 
 
@@ -271,6 +274,7 @@ def test_a_profile_is_written(
     assert set(profile.kernels) == set(KERNELS)
     assert all(cost.work + cost.traffic + cost.call > 0 for cost in profile.kernels.values())
     assert WinogradConv2dPass(cpu=str(file)).processors().profiles == (profile,)
+    assert profile.wait == 1800.0
 
 
 def test_some_kernels_are_measured_alone(
@@ -295,6 +299,70 @@ def test_some_kernels_are_measured_alone(
         assert (cost.work, cost.traffic, cost.call) == pytest.approx((true.work, true.traffic, true.call))
 
 
+class SharedChains:
+    """A session whose nodes take so long on one thread, and wait on two. A call of the runtime takes a microsecond."""
+
+    def __init__(self, nanoseconds: float, waits: float, cores: int = 2, shared: float = 0.5) -> None:
+        self.hello = SimpleNamespace(cores=range(cores))
+        self.nanoseconds, self.waits, self.shared = nanoseconds, waits, shared
+        self.loaded: list[tuple[int, int]] = []
+
+    def __enter__(self) -> SharedChains:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert not self.loaded
+
+    def load(self, file: bytes, threads: int) -> tuple[int, int]:
+        self.loaded.append((len(file), threads))
+        return self.loaded[-1]
+
+    def give(self, chain: tuple[int, int], index: int, image: np.ndarray) -> None:
+        assert (index, image.dtype) == (0, np.float32)
+
+    def run(self, chain: tuple[int, int], runs: int = 1, seconds: float = 0.0, clock: str = "processor") -> RunTimes:
+        length, threads = chain
+        each = self.nanoseconds if threads == 1 else self.nanoseconds * self.shared + self.waits
+        taken = 1000 + length * each if clock == "wall" else 0.0
+        return RunTimes(runs, taken, taken, (taken,))
+
+    def unload(self, chain: tuple[int, int]) -> None:
+        self.loaded.remove(chain)
+
+
+@pytest.mark.parametrize(
+    ("session", "wait"),
+    [
+        (SharedChains(20_000, 1500), 1500.0),
+        (SharedChains(20_000, 0, shared=0.49), 0.0),
+        (SharedChains(20_000, 1500, cores=1), SKIPPED),
+        (SharedChains(20_000, 1500, shared=1.0), SKIPPED),  # threads that share a core
+    ],
+)
+def test_two_threads_wait_for_what_they_take_beyond_half(
+    session: SharedChains, wait: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "program", lambda sample, length: bytes(length))
+    assert waiting.waiting(lambda: cast(Session, session)) == pytest.approx(wait)
+
+
+def test_what_two_threads_wait_is_measured_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On this machine, by a few runs: how long that takes does not matter here. The other figures stay."""
+    for name, value in (("NODES", 8), ("ROUNDS", 1), ("ROUND_SECONDS", 0.0), ("MOST_SHARED", 1000.0)):
+        monkeypatch.setattr(waiting, name, value)
+    file = tmp_path / "mine.toml"
+    before = replace(TRUTH, xnnpack=installed_xnnpack())
+    file.write_text(before.text(), encoding="utf-8")
+    assert xir_tune.main(["-o", str(file), "--only", "wait"]) == 0
+    profile = parse_profile(file.read_text(encoding="utf-8"), "it")
+    assert replace(profile, wait=None) == before
+    assert (profile.wait is None) == (os.cpu_count() == 1)
+    assert f"wrote {file}" in capsys.readouterr().out
+    assert not file.with_name("mine.toml.measured").exists()
+
+
 def test_kernels_of_another_library_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, tool = tmp_path / "mine.toml", Tool(xir_tune.main, capsys)
     for text, message in (
@@ -313,7 +381,7 @@ def test_kernels_of_another_library_are_not_mixed(tmp_path: Path, capsys: pytest
         ("-o no/folder/a.toml", "there is no folder 'no/folder'"),
         ("-o a.toml --processor 'a \"b\"'", "a printable name without quotes"),
         ("-o a.toml --samples 9", "--samples is 1 to 4, not 9"),
-        ("-o a.toml --only gemm,conv", "--only: 'conv' is none of the kernels gemm, gemv, igemm"),
+        ("-o a.toml --only gemm,conv", "--only: 'conv' is neither 'wait' nor one of the kernels gemm, gemv, igemm"),
         ("-o missing.toml --only gemm", "the other kernels' figures of missing.toml, which there is not: leave it out"),
     ],
 )

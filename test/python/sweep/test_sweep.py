@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from xir.tools.sweep import task
+from xir.tools.sweep.plan import LOCAL, Task
 from xir.tools.sweep.results import Result, Run
 from xir.tools.sweep.task import Job
-from xir.tools.xir_sweep import main
+from xir.tools.xir_sweep import PRELOAD, main
 from xir.workers import Ended, Told
 
 NETS = """
@@ -50,6 +54,33 @@ cpus = ["any", "generic"]
 seconds = 0.02
 """
 NAMES = ("net", "broken", "dies_once", "grows")
+
+
+def test_a_task_computes_on_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that tasks beside each other do not wait for each other, and files are the same however many there are."""
+    found: list[int] = []
+
+    def done(job: Job) -> list[Result]:
+        found.append(torch.get_num_threads())
+        return job.results()
+
+    monkeypatch.setattr(task, "_done", done)
+    monkeypatch.chdir(tmp_path)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        told: list[list[Result]] = []
+        one = Job(Task("net", "fp32", ("any",), (LOCAL,), ()), tmp_path, tmp_path, 1.0)
+        task.do(one, told.append)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert (found, told) == ([1], [one.results()])
+
+
+def test_what_tasks_share_exists() -> None:
+    """Processes begin without what cannot be imported, and say nothing."""
+    assert [name for name in PRELOAD if importlib.util.find_spec(name) is None] == []
 
 
 @pytest.fixture

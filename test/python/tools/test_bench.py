@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,9 +13,11 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from bench import by_hand, lowering, quantization, stock
+from bench import by_hand, latency, lowering, quantization, stock
+from bench.__main__ import main
 from bench.lowering import Lowering
 from bench.models import named_model
+from xir.device.transports import own_runner
 from xir.models import ModelError
 
 INPUTS = (torch.ones(1, 4),)
@@ -87,6 +93,57 @@ def net():
 def open_sizes():
     return nn.Linear(4, 2), (ones(2, 4),), ({0: "batch"},)
 """
+
+
+@pytest.mark.parametrize("device", ["local", "command"])
+@pytest.mark.parametrize("quantize", [[], ["--quantize"]], ids=["fp32", "int8"])
+def test_both_files_are_measured_on_a_device(
+    device: str,
+    quantize: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On each number of threads, and what they compute there is compared."""
+    for name in ("WARM_UP_SECONDS", "ROUND_SECONDS", "SECONDS"):
+        monkeypatch.setattr(latency, name, 0.01)
+    (tmp_path / "own.py").write_text(FACTORIES, encoding="utf-8")
+    on = "local" if device == "local" else shlex.quote(str(own_runner()))
+    json_file = tmp_path / "found.json"
+    command = ["bench", "--model_name", f"{tmp_path}/own.py:net", "--on", on, "--json", str(json_file)]
+    monkeypatch.setattr(sys, "argv", [*command, *quantize])
+    main()
+    said, found = capsys.readouterr().out, json.loads(json_file.read_text())
+    assert "Both files run in xir's runtime on the device, where ExecuTorch's own is not." in said
+    assert ", XNNPACK build " in found["processor"]
+    names = ["xir", "ExecuTorch", *(["xir fp32"] if quantize else [])]
+    rows = [(row["threads"], row["runtime"]) for row in found["latency_ms"]]
+    assert rows == [(threads, name) for threads in (1, 2) for name in names]
+    assert all(
+        0 < row["minimum"] <= row["median"] and row["load"] > 0 and row["first"] > 0 for row in found["latency_ms"]
+    )
+    if quantize:
+        assert found["sqnr_db"]["xir"] > 20
+        assert found["sqnr_db"]["ExecuTorch"] > 20
+    else:
+        (largest,) = re.findall(r"Largest difference of the two outputs: (\S+) of", said)
+        assert float(largest) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--on", "false"], "bench: error: --on: false: the connection ended while waiting for it to say what it is"),
+        (["--program", "runner"], "bench: error: --program is a file for a device: give --on as well"),
+    ],
+)
+def test_a_device_that_does_not_answer_ends_the_bench_before_it_begins(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert str(ended.value.code).startswith(message)
 
 
 def test_models_of_the_zoo_and_of_files_are_measured(tmp_path: Path) -> None:

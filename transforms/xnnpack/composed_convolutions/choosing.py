@@ -31,18 +31,19 @@ class Predicted:
     """What a convolution takes in a form."""
 
     microseconds: tuple[float, ...]
-    """By each profile, on one thread."""
+    """By each profile, on as many threads as that is of."""
     added: int
     """The bytes of its weights beyond those of the direct form."""
     on_two_threads: tuple[float, ...] = ()
-    """As `microseconds`, where a file is for one thread and for several."""
+    """As `microseconds`, which are of one thread, where a file is for several, too."""
 
     NOTHING: ClassVar[Predicted]
     """Of a form that is taken whatever it costs."""
 
     @property
     def mean(self) -> float:
-        """The geometric mean of the profiles', on one thread: one processor's slow clock does not count for more."""
+        """The geometric mean of the profiles' without those on two threads: one processor's slow clock does not count
+        for more."""
         return _geometric_mean(self.microseconds)
 
     @property
@@ -65,7 +66,7 @@ def least_gains(profiles: Sequence[CostProfile], is_generic: bool) -> tuple[floa
 
 def worthwhile(times: Mapping[Form, Predicted], least: Sequence[float]) -> dict[Form, Predicted]:
     """The direct form, and those of more nodes that save so much, on each processor, that they are worth them: at least
-    such shares of the direct form's time on one thread, while they lose at most `MOST_LOST` of it on two.
+    such shares of the direct form's time, while they lose at most `MOST_LOST` of it on two threads where these count.
 
     Forms by GEMM stay only if they save `LEAST_GAIN` of the best other's time, too.
     """

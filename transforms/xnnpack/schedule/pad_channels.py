@@ -80,14 +80,17 @@ class PadChannelsPass(XirPass):
     """The processors: `generic`, `native`, a cost profile such as `zen4`, or a file from `xir-tune`; nothing changes
     for `any` and `x86`."""
 
+    threads: int = 0
+    """How many threads share each node by the profiles; 0 counts as one."""
+
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        processors(self.cpu)
+        processors(self.cpu, self.threads)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at the products of each delegate, in order."""
-        profiles = processors(self.cpu).of_program(weight_bytes(op))
+        profiles = processors(self.cpu, self.threads).of_program(weight_bytes(op))
         if not profiles:
             return
         for subgraph in ops_in(op, xnnpack.SubgraphOp):

@@ -82,14 +82,17 @@ class WidenDepthwisePass(XirPass):
     """The processors that the file is for: `x86`, `generic`, `native`, or those of a cost profile; nothing changes for
     `any`."""
 
+    threads: int = 0
+    """How many threads share each node by the profiles; 0 counts as one."""
+
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
-        processors(self.cpu)
+        processors(self.cpu, self.threads)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Rewrite every such node."""
-        cpus = processors(self.cpu)
+        cpus = processors(self.cpu, self.threads)
         if cpus.family != "x86" and not cpus.profiles:
             return
         widen = WidenDepthwise(ctx, cpus)

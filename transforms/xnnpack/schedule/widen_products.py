@@ -67,15 +67,18 @@ class WidenProductsPass(XirPass):
     """How much more bytes the program's weights may take, as a share of them; by default 0.25 for `generic`, and
     without limit for one processor."""
 
+    threads: int = 0
+    """How many threads share each node by the profiles; 0 counts as one."""
+
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
         check_growth(self.max_growth)
-        processors(self.cpu)
+        processors(self.cpu, self.threads)
 
     def apply(self, ctx: XirContext, op: ModuleOp) -> None:
         """Look at every product, choose, and then rewrite."""
-        cpus = processors(self.cpu)
+        cpus = processors(self.cpu, self.threads)
         if not cpus.profiles:
             return
         profiles = cpus.of_program(node_costs.weight_bytes(op))

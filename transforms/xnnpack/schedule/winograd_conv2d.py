@@ -54,7 +54,8 @@ class WinogradConv2dPass(XirPass):
 
     The fastest form is the measured one in `choices`, or the one that cost profiles predict; without either nothing
     changes. With several profiles, a form has to be faster by each of them, and the one with the best mean is used;
-    then two threads count as much as one, which wait for each other at the end of each node.
+    then two threads count as much as one, unless `threads` says how many. Threads wait for each other at the end of
+    each node.
     Transformed filters are larger: within `max-growth`, the forms that save the most time for a byte come first. A form
     that needs more memory than `max-arena`, together with the delegate's other tensors, is not used. Each node has the
     attribute `xir.composed`, which says what it is a part of.
@@ -104,6 +105,10 @@ class WinogradConv2dPass(XirPass):
     """How much more bytes the program's weights may take, as a share of them; by default 0.25 for `generic`, and
     without limit for one processor."""
 
+    threads: int = 0
+    """The threads that share each node: forms save time on so many. With 0 they save it on one, and by several profiles
+    lose at most a tenth on two."""
+
     preserves: ClassVar = (ValueAnalysis,)
 
     def __post_init__(self) -> None:
@@ -120,7 +125,7 @@ class WinogradConv2dPass(XirPass):
 
     def processors(self) -> Processors:
         """Those that are asked for."""
-        return processors(self.cpu)
+        return processors(self.cpu, self.threads)
 
     def measured(self) -> Mapping[ConvolutionLayer, MeasuredChoice]:
         """The forms that were measured."""
@@ -133,7 +138,7 @@ class WinogradConv2dPass(XirPass):
             return
         constants = stored_constants(op)
         least = least_gains(cpus.profiles, cpus.is_generic)
-        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), cpus.is_generic, least, measured, constants)
+        chooser = FormChooser(self, cpus.of_program(weight_bytes(op)), cpus.also_on_two, least, measured, constants)
         blocks = [subgraph.block for subgraph in ops_in(op, xnnpack.SubgraphOp)]
         found = [list(self.candidates(block, chooser)) for block in blocks]
         budget = cpus.budget(sum(constant.bytes for constant in constants.values()), self.max_growth)
@@ -216,8 +221,8 @@ class FormChooser:
 
     options: WinogradConv2dPass
     profiles: Sequence[CostProfile]
-    is_generic: bool
-    """Whether the file is for one thread and for several."""
+    also_on_two: bool
+    """Whether two threads count as much as one."""
     least: Sequence[float]
     """The share of the direct form's time that a form must save by each."""
     measured: Mapping[ConvolutionLayer, MeasuredChoice]
@@ -236,7 +241,7 @@ class FormChooser:
         if not self.profiles or not forms:
             return Candidate(node, convolution, {DIRECT: Predicted.NOTHING}, {}, {})
         times = predictions(
-            node, convolution, forms, self.profiles, self.is_generic, keeps_filter=self.is_shared(node.filter)
+            node, convolution, forms, self.profiles, self.also_on_two, keeps_filter=self.is_shared(node.filter)
         )
         return Candidate(node, convolution, worthwhile(times, self.least), times, {})
 
@@ -270,15 +275,16 @@ def predictions(
     convolution: Convolution,
     forms: Sequence[Form],
     profiles: Sequence[CostProfile],
-    is_generic: bool,
+    also_on_two: bool,
     keeps_filter: bool = False,
 ) -> dict[Form, Predicted]:
-    """What the direct form and others take by each profile; those of one image where their number is open.
+    """What the direct form and others take by each profile, and on two threads if asked; those of one image where their
+    number is open.
 
     With `keeps_filter` others' filters are added to the direct one's, which something else reads.
     """
     batch = max(shape_of(node.output)[0], 1)
-    shared = [profile.on_two_threads() for profile in profiles] if is_generic else []
+    shared = [profile.on_threads(2) for profile in profiles] if also_on_two else []
 
     def by_each(form: Form, profiles: Sequence[CostProfile]) -> tuple[float, ...]:
         return tuple(predicted(convolution, form, batch, node.is_bounded, profile) / 1e3 for profile in profiles)

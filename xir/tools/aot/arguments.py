@@ -400,6 +400,11 @@ def _profiles(options: argparse.Namespace) -> int:
         raise UsageError(f"--cpu: {error}") from error
 
 
+def threads_asked(options: argparse.Namespace) -> int:
+    """The number of threads that the file is meant for; 0 if that is not said."""
+    return int(options.threads or 0)
+
+
 def _check_tuning(options: argparse.Namespace) -> None:
     if options.tune is None:
         if options.tune_seconds is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.cost.processors import processors
+from xir.cost.processors import Processors, processors
 from xir.files import size_text
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.walking import ops_in
@@ -134,9 +134,13 @@ class Attempts:
                 return replace(other, passed_over=reasons)
         return found
 
+    @property
+    def _processors(self) -> Processors:
+        return processors(self.partitioner.cpu, self.partitioner.threads)
+
     def _predicted(self, before: ExecutorchProgram, after: ExecutorchProgram) -> list[tuple[str, float, float]]:
         """The times of two programs, by the profiles that know the most of them."""
-        profiles = knowing_most(processors(self.partitioner.cpu).profiles, (before, after))
+        profiles = knowing_most(self._processors.profiles, (before, after))
         return [
             (each.processor, predicted_microseconds(before, each), predicted_microseconds(after, each))
             for each in profiles
@@ -160,7 +164,7 @@ class Attempts:
         before = size_of(self.options)
         growth = self.partitioner.max_growth
         if growth is None:
-            growth = processors(self.partitioner.cpu).growth
+            growth = self._processors.growth
         if growth is None or math.isinf(growth) or size <= before + max(growth * before, GROWN_ANYWAY):
             return
         raise _NotTakenError(
@@ -193,7 +197,8 @@ class Attempts:
         with step("Comparing both files"):
             calls = [*self.calls, *(self._sized_calls(program) if way.pipeline else ())]
             try:
-                found = sameness(options.program, path, calls, options.data, in_stock=options.stock)
+                threads = self.partitioner.threads or 1
+                found = sameness(options.program, path, calls, options.data, in_stock=options.stock, threads=threads)
             except NotRunError as error:
                 raise _NotTakenError(f"it does not run {error}") from None
         if found.refusal is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xir.cost.processors import processors
+from xir.cost.profile import threads_text
 from xir.files import size_text
 from xir.lock.facts import Facts, program_facts
 from xir.lock.lock_file import number_of
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def before_and_after(
-    programs: Sequence[ExecutorchProgram], sizes: Sequence[int], found: Sameness, cpu: str
+    programs: Sequence[ExecutorchProgram], sizes: Sequence[int], found: Sameness, cpu: str, threads: int
 ) -> list[str]:
-    """The lines of the table, of both programs and their files' bytes."""
+    """The lines of the table, of both programs and their files' bytes; 0 threads if nobody said how many."""
     facts = [program_facts(program, None) for program in programs]
     rows = [
         ("", "before", "after"),
@@ -29,10 +30,10 @@ def before_and_after(
         ("arenas", *(size_text(int(_total(each, "arena"))) for each in facts)),
         ("tensors in a delegate", *(size_text(int(_total(each, "memory"))) for each in facts)),
     ]
-    for profile in knowing_most(processors(cpu).profiles, programs):
+    for profile in knowing_most(processors(cpu, threads).profiles, programs):
         times = (predicted_microseconds(program, profile) / 1e6 for program in programs)
         rows.append((f"predicted, {profile.processor}", *map(_time, times)))
-    rows.append(("measured, one thread", _time(found.before), _time(found.after)))
+    rows.append((f"measured, {threads_text(threads or 1)}", _time(found.before), _time(found.after)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [f"{name:{widths[0]}}  {old:>{widths[1]}}  {new:>{widths[2]}}" for name, old, new in rows]
 

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xir.cost.profile import threads_text
 from xir.files import size_text
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
     from xir.runtime.same_results import MethodCall
 
-OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
+OPTIONS = ("cpu", "threads", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
 
 MOST_DIFFERENT = 1e-4
@@ -129,7 +130,7 @@ def _optimize(options: argparse.Namespace) -> int:
             raise
         with nullcontext() if kept is None else kept.written():
             os.replace(best.path, options.output)
-    _tell(options, old, best, (before, options.output.stat().st_size), calls)
+    _tell(options, partitioner.threads, old, best, (before, options.output.stat().st_size), calls)
     for line in () if kept is None else kept.lines():
         print(line)
     return 0
@@ -137,6 +138,7 @@ def _optimize(options: argparse.Namespace) -> int:
 
 def _tell(
     options: argparse.Namespace,
+    threads: int,
     old: ExecutorchProgram,
     taken: Attempt,
     sizes: tuple[int, int],
@@ -152,7 +154,7 @@ def _tell(
     for said in new.remarks:
         if isinstance(said, Remark) and said.name == "not-raised":
             print(said.message)
-    if forms := forms_chosen(new.remarks, cpu):
+    if forms := forms_chosen(new.remarks, cpu, threads):
         print(forms)
     kernels = len(new.kernel_names)
     outside = f"{kernels} kernel{'' if kernels == 1 else 's'} outside"
@@ -162,12 +164,13 @@ def _tell(
     if taken.passed_over:
         print(_passed_over(options.output, taken))
     print(f"{options.output}: {after} for {before}, {delegates}, {outside}")
-    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on one thread, both on {_inputs(calls)}")
+    on = threads_text(threads or 1)
+    print(f"{options.output}: {same}, {found.ratio:.2f} of the time on {on}, both on {_inputs(calls)}")
     if found.without_stock is None:
         print(f"{options.output}: compared in xir's runtime and in stock ExecuTorch's")
     elif options.stock:
         print(f"{options.output}: compared in xir's runtime alone; stock ExecuTorch's: {found.without_stock}")
-    for line in before_and_after((old, new), sizes, found, cpu):
+    for line in before_and_after((old, new), sizes, found, cpu, threads):
         print(f"    {line}".rstrip())
 
 

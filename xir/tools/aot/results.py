@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from xir.files import atomic_file, size_text
+from xir.tools.aot.arguments import threads_asked
 from xir.tools.command_line import UsageError
 from xir.tools.remarks import RemarkOutput, printed
 
@@ -47,7 +48,7 @@ def print_results(
     elif options.delegate and not options.verbose:
         print(report.brief(), end="", file=text)
     if options.cost_report:
-        print(edge.cost_report(options.cpu).text(), end="", file=text)
+        print(edge.cost_report(options.cpu, threads_asked(options) or 1).text(), end="", file=text)
     if quality is not None and options.quantize_report_json:
         write(Path(options.quantize_report_json), lambda file: file.write(quality.json().encode("utf-8")))
     if quality is not None and options.quantize_report:
@@ -65,15 +66,16 @@ def arenas_found(program: ExecutorchProgram) -> list[str]:
     return [summary(arena) for arena in arenas_of(program.module, program.remarks).arenas]
 
 
-def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:
+def forms_chosen(said: Sequence[Diagnostic], cpu: str, threads: int = 0) -> str:
     """The line that tells what faster forms were chosen by whose profiles, and what they are predicted to save.
 
     Nothing if none was, unless `cpu` depends on the machine.
     """
     from xir.cost.processors import caveat, processors
+    from xir.cost.profile import threads_text
     from xir.transforms.xnnpack.analysis.composed import ComposedOp
 
-    cpus = processors(cpu)
+    cpus = processors(cpu, threads)
     because = f" ({cpus.reason})" if cpus.reason else ""
     composed = [each for each in said if isinstance(each, ComposedOp) and each.category == "winograd-conv2d"]
     if not composed:
@@ -89,7 +91,8 @@ def forms_chosen(said: Sequence[Diagnostic], cpu: str) -> str:
         sum(float(each[name]) for each in figures) for name in ("DirectMicroseconds", "Microseconds", "AddedBytes")
     )
     mean = f", the mean of {len(cpus.profiles)} processors" if len(cpus.profiles) > 1 else ""
-    times = f"{after / 1e3:.1f} ms predicted for {before / 1e3:.1f} ms{mean}{caveat(cpus.profiles)}"
+    on = f" on {threads_text(threads)}" if threads else ""
+    times = f"{after / 1e3:.1f} ms predicted for {before / 1e3:.1f} ms{on}{mean}{caveat(cpus.profiles)}"
     return f"{line}; {times}; {size_text(int(added))} more weights"
 
 

@@ -54,10 +54,16 @@ class Job:
 
 
 def do(job: Job, tell: Callable[[list[Result]], None]) -> None:
-    """Do a task, and tell its results, one for each processor; what goes wrong is one as well."""
+    """Do a task, and tell its results, one for each processor; what goes wrong is one as well.
+
+    PyTorch computes on one thread: two for each of several tasks would wait for each other on the same cores, and
+    a file's bytes would depend on how many tasks there are at once.
+    """
+    from xir.torch_threads import one_thread
+
     os.chdir(job.plan_folder)
     warnings.filterwarnings("ignore")
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with one_thread(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             results = _done(job)
         except Exception as error:  # of the model, of torch: it is what became of this task alone
