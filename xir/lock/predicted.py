@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from xdsl.ir import Operation, SSAValue
 
@@ -37,11 +37,16 @@ xir's do on Zen 4, and stock ExecuTorch's portable ones take longer. No profile 
 ELEMENT_NANOSECONDS = 0.5
 """The same of any other kernel."""
 
-PRODUCT_NANOSECONDS = 0.3
-"""What a multiply-add of matrices and convolutions takes in a kernel outside."""
+OutsideIn = Literal["xir", "stock"]
+"""Whose runtime has the kernels outside: xir's, or stock ExecuTorch's."""
 
-PRODUCTS = ("mm", "convolution", "linear")
-"""Parts of the names of kernels that compute sums of products."""
+PRODUCT_NANOSECONDS: Mapping[OutsideIn, Mapping[str, float]] = {
+    "xir": {"mm": 0.03, "convolution": 0.03, "linear": 0.03},
+    "stock": {"mm": 0.12, "convolution": 3.5, "linear": 1.3},
+}
+"""What a multiply-add takes in a kernel outside that computes sums of products, by a part of its name: the least of
+what convolutions and matrices of several sizes took on an Intel Xeon (Emerald Rapids), up to 0.4 in xir's runtime and
+9 in stock ExecuTorch's. The two differ so much that one figure would be wrong in either."""
 
 CALL_NANOSECONDS = 100.0
 """What a call of a kernel takes besides."""
@@ -54,15 +59,16 @@ NODE_NANOSECONDS = 120.0
 thread xir calls XNNPACK without a thread pool."""
 
 
-def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> float:
-    """The predicted time of all methods, each once, on one thread.
+def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile, outside_in: OutsideIn = "xir") -> float:
+    """The predicted time of all methods, each once, on as many threads as the profile is of.
 
     A cost profile predicts the nodes of delegates. Those that it does not know count as on fp32: a node that counted as
-    nothing would be better than any other. Kernels outside are estimated by their tensors' sizes. A method with
+    nothing would be better than any other. Kernels outside are estimated by their tensors' sizes, for the runtime
+    that has them, and on one thread. A method with
     open sizes counts with its largest ones, what is jumped over as if it ran.
     """
     profile = replace(profile, kernels={**_stand_ins(profile), **profile.kernels})
-    outside = sum(map(_outside, ops_in(program.module, pte.InstructionOp)))
+    outside = sum(_outside(op, outside_in) for op in ops_in(program.module, pte.InstructionOp))
     return outside / 1e3 + sum(_inside(plan, profile) for plan in ops_in(program.module, pte.ExecutionPlanOp))
 
 
@@ -97,7 +103,7 @@ def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
     return {**made, **dict.fromkeys(conversions, profile.kernels["elementwise"])}
 
 
-def _outside(op: Operation) -> float:
+def _outside(op: Operation, outside_in: OutsideIn) -> float:
     """The nanoseconds of an instruction, without those of a delegate's nodes."""
     if not isinstance(op, pte.KernelCallOp):
         return DELEGATE_NANOSECONDS if isinstance(op, pte.DelegateCallOp) else 0.0
@@ -105,8 +111,9 @@ def _outside(op: Operation) -> float:
     shapes = [tensor.shape for value in op.args for tensor in _tensors(value)]
     if not shapes:
         return CALL_NANOSECONDS
-    if any(part in kernel for part in PRODUCTS):
-        return CALL_NANOSECONDS + PRODUCT_NANOSECONDS * prod(shapes[-1]) * _terms(kernel, shapes)
+    of_products = PRODUCT_NANOSECONDS[outside_in].items()
+    if (product := next((cost for part, cost in of_products if part in kernel), None)) is not None:
+        return CALL_NANOSECONDS + product * prod(shapes[-1]) * _terms(kernel, shapes)
     each = next((cost for part, cost in KERNEL_NANOSECONDS.items() if part in kernel), ELEMENT_NANOSECONDS)
     return CALL_NANOSECONDS + each * max(map(prod, shapes))
 

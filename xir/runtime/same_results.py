@@ -23,7 +23,13 @@ INDICES = (8, 1)
 most are indices, of whatever is large enough."""
 
 TIMED = 7
-"""Calls of each file whose median is told."""
+"""Calls of each file whose median is told, if they do not take `TIMED_SECONDS`."""
+
+TIMED_SECONDS = 30.0
+"""After this long no other calls are timed: medians of long ones need not be of many."""
+
+STOCK_START = 60.0
+"""What stock ExecuTorch's process may take besides."""
 
 
 FixedInputs = Mapping[int, object]
@@ -80,9 +86,11 @@ def calls_of(
     data: Sequence[Path] = (),
     given: Sequence[MethodCall] = (),
     fixed: Mapping[str, FixedInputs] = {},
+    *,
+    max_seconds: float = 0.0,
 ) -> list[MethodCall]:
     """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method. `fixed` are the
-    inputs that methods take one value of alone.
+    inputs that methods take one value of alone. A call ends after `max_seconds`; 0 is no limit.
 
     A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none, and
     NotComparedError if xir's runtime lacks kernels.
@@ -91,7 +99,7 @@ def calls_of(
     for name in methods:
         own = [call for call in given if call.method == name]
         try:
-            inputs = _inputs_that_run(path, name, data, fixed.get(name, {}))
+            inputs = _inputs_that_run(path, name, data, fixed.get(name, {}), max_seconds)
         except UnknownKernelsError as error:
             raise NotComparedError(
                 f"'{name}' calls {error.kernels}, which xir's runtime lacks, so no other file can be compared with it"
@@ -106,14 +114,20 @@ def calls_of(
 
 
 def sameness(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path] = (), *, in_stock: bool = True
+    before: Path,
+    after: Path,
+    calls: Sequence[MethodCall],
+    data: Sequence[Path] = (),
+    *,
+    in_stock: bool = True,
+    max_seconds: float = 0.0,
 ) -> Sameness:
     """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights.
 
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
-    run.
+    run, or if a call takes longer than `max_seconds`.
     """
-    ran = [list(_results(before, calls, data)), list(_results(after, calls))]
+    ran = [list(_results(before, calls, data, max_seconds)), list(_results(after, calls, (), max_seconds))]
     worst, where = _farthest(calls, *([results for results, _ in each] for each in ran))
     changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
     if _is_farther(changed, worst):
@@ -124,7 +138,7 @@ def sameness(
         without_stock = "it was not asked to"
     else:
         try:
-            compared, found = _in_stock(before, after, calls, data)
+            compared, found = _in_stock(before, after, calls, data, max_seconds)
         except StockError as error:
             match error.index:
                 case None:
@@ -141,13 +155,15 @@ def sameness(
 
 
 def _in_stock(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]
+    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path], max_seconds: float
 ) -> tuple[Sequence[MethodCall], list[list[list[Any]]]]:
     """The calls that stock ExecuTorch's runtime has made, and the results of both files. It may refuse sizes that
     xir's takes: then all calls are at the greatest."""
     for some in (calls, [call for call in calls if not call.is_sized]):
+        named = [(call.method, call.inputs) for call in some]
+        limit = STOCK_START + 2 * len(some) * max_seconds if max_seconds else None
         try:
-            return some, stock_results((before, after), data, [(call.method, call.inputs) for call in some])
+            return some, stock_results((before, after), data, named, limit)
         except StockError as error:
             if error.index != 0 or len(some) == len(calls) - sum(call.is_sized for call in calls):
                 raise
@@ -169,17 +185,18 @@ def _is_farther(difference: float, worst: float) -> bool:
     return not math.isnan(worst) and not difference <= worst
 
 
-def loaded(path: Path, data: Sequence[Path] = ()) -> Program:
-    """A file's program, on one thread. Of torch's operators it may call those alone that any file may: in a stranger's
-    file others, such as a pooling's gradient, write where its indices say."""
-    return Runtime.get().load_program(path, data=data, threads=1)
+def loaded(path: Path, data: Sequence[Path] = (), max_seconds: float = 0.0) -> Program:
+    """A file's program, on one thread, each call of which ends after so many seconds. Of torch's operators it may call
+    those alone that any file may: in a stranger's file others, such as a pooling's gradient, write where its indices
+    say."""
+    return Runtime.get().load_program(path, data=data, threads=1, max_seconds=max_seconds)
 
 
 def _results(
-    path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ()
+    path: Path, calls: Sequence[MethodCall], data: Sequence[Path], max_seconds: float
 ) -> Iterator[tuple[list[Any], list[Any]]]:
     """The results of a file's calls, and what they leave in their inputs. NotRunError for one that fails."""
-    program = loaded(path, data)
+    program = loaded(path, data, max_seconds)
     methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
     for call in calls:
         inputs = copied(call.inputs)  # which a method may change
@@ -197,19 +214,27 @@ def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: S
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)
 
 
-def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedInputs) -> list[Any]:
+def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedInputs, max_seconds: float) -> list[Any]:
     """Drawn inputs that a method takes. XirRuntimeError if it takes none that are drawn."""
-    method = loaded(path, data).load_method(name)
+    method = loaded(path, data, max_seconds).load_method(name)
     for most in INDICES[:-1]:
         inputs = drawn_inputs(method.metadata, most, fixed=fixed)
+        began = time.monotonic()
         try:
             method.execute(copied(inputs))
         except XirRuntimeError:
+            if is_time_up(began, max_seconds):
+                raise
             continue
         return inputs
     inputs = drawn_inputs(method.metadata, INDICES[-1], fixed=fixed)
     method.execute(copied(inputs))
     return inputs
+
+
+def is_time_up(began: float, max_seconds: float) -> bool:
+    """Whether a call that began then has ended for its limit of time: on other inputs it would take as long."""
+    return 0 < max_seconds <= time.monotonic() - began
 
 
 def drawn_inputs(
@@ -264,6 +289,8 @@ def timed(old: Method, new: Method, inputs: list[Any]) -> tuple[float, float]:
     """Median seconds of both, called in turn: those of the processor, which other programs do not take part in."""
     spent: tuple[list[float], list[float]] = ([], [])
     for _ in range(TIMED):
+        if sum(map(sum, spent)) > TIMED_SECONDS:
+            break
         for own, method in zip(spent, (old, new), strict=True):
             began = time.thread_time()
             method.execute(inputs)

@@ -40,10 +40,12 @@ def is_installed() -> bool:
         return False
 
 
-def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> list[list[list[Any]]]:
+def stock_results(
+    files: Sequence[Path], data: Sequence[Path], calls: Calls, max_seconds: float | None = None
+) -> list[list[list[Any]]]:
     """The results of each call, of each file, which runs all calls one after the other.
 
-    `data` is a `.ptd` file of the first.
+    `data` is a `.ptd` file of the first. The process is ended after `max_seconds`.
 
     StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs. Once
     all have run, it does not count how the process ends.
@@ -60,7 +62,14 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
         torch.save([(method, list(inputs)) for method, inputs in calls], given)
         names = [*map(str, files), "--", *map(str, data)]
         command = [sys.executable, "-P", "-m", __name__, str(given), str(made), str(failed), *names]
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        try:
+            ended = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=max_seconds
+            )
+        except subprocess.TimeoutExpired:
+            number = running.read_text() if running.exists() else None
+            index = int(number) if number else None
+            raise StockError(index, f"it took longer than {max_seconds:g} seconds") from None
         if failed.exists():
             error = json.loads(failed.read_text())
             raise StockError(error["file"], error["message"])

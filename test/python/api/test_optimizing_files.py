@@ -152,3 +152,15 @@ def test_errors_are_one_line(folder: Path, aot: Tool, arguments: str, message: s
     (folder / "cut.pte").write_bytes(b"\x20\0\0\0ET12" + bytes(90))
     assert aot.refuse(arguments).startswith(message)
     assert not (folder / "b.pte").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("output", ["/proc/better.pte", "/proc/nowhere/better.pte", "taken.pte"])
+def test_what_cannot_be_written_is_called_what_the_user_called_it(output: str, aot: Tool) -> None:
+    """Not the name of a draft, which says nothing to anybody."""
+    xir.to_edge(torch.export.export(nn.ReLU(), (X,))).to_executorch().save("old.pte")
+    Path("taken.pte").mkdir()
+    error = aot.refuse(f"old.pte -o {output} --no-stock")
+    assert error.startswith("xir-aot: error: [Errno ")
+    assert error.endswith(f": '{output}'\n")
+    assert sorted(os.listdir()) == ["old.pte", "taken.pte"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
+import math
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xir.files import size_text
+from xir.files import move_to, new_folder_beside, size_text
+from xir.ir.shown_text import shortened
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 OPTIONS = ("cpu", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
+
+MOST_SECONDS = 60.0
+"""How long a call may take, unless --max-seconds says it: a stranger's file may loop for hours."""
 
 MOST_DIFFERENT = 1e-4
 """By how much of an output's largest magnitude results may differ, unless --max-difference says it."""
@@ -56,9 +59,9 @@ def optimize_file(arguments: Sequence[str]) -> int:
     except BrokenContractError as error:
         tell_broken(error, options.output)
     except NotComparedError as error:
-        print(f"xir-aot: error: {options.program}: {error}: nothing is written", file=sys.stderr)
+        print(f"xir-aot: error: {options.program}: {shortened(str(error))}: nothing is written", file=sys.stderr)
     except (XirRuntimeError, NotRunError) as error:
-        print(f"xir-aot: error: {options.program} does not run: {error}", file=sys.stderr)
+        print(f"xir-aot: error: {options.program} does not run: {shortened(str(error))}", file=sys.stderr)
     return 1
 
 
@@ -97,6 +100,13 @@ def argument_parser() -> ArgumentParser:
         default=True,
         help="compare in stock ExecuTorch's runtime as well, if it is installed (default: yes)",
     )
+    parser.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=float,
+        default=MOST_SECONDS,
+        help="compare nothing that takes longer than S seconds for a call (default: %(default)g; 0: no limit)",
+    )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_contract_options(parser)
     add_partitioner_options(parser, OPTIONS)
@@ -110,17 +120,20 @@ def _optimize(options: argparse.Namespace) -> int:
 
     if options.output.suffix != ".pte":
         raise UsageError(f"-o takes a .pte file, got '{options.output}'")
+    if not 0 <= options.max_seconds < math.inf:
+        raise UsageError(f"--max-seconds must be at least 0, not {options.max_seconds:g}")
     contract = contract_of(options)
     partitioner = partitioner_of(options)
     with step(f"Reading {options.program}"):
         old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
-    calls = calls_of(options.program, old.method_names, options.data, given, fixed_inputs(old))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+    calls = calls_of(
+        options.program, old.method_names, options.data, given, fixed_inputs(old), max_seconds=options.max_seconds
+    )
     before = size_of(options)
-    with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
+    with new_folder_beside(options.output) as folder:
         remarks = wanted_remarks(contract, None)
-        best = Attempts(options, old, partitioner, calls, Path(folder), remarks).first()
+        best = Attempts(options, old, partitioner, calls, folder, remarks).first()
         try:
             kept = None if contract is None else contract.hold(best.program)
         except BrokenContractError:
@@ -128,7 +141,7 @@ def _optimize(options: argparse.Namespace) -> int:
                 print(_passed_over(options.output, best), file=sys.stderr)
             raise
         with nullcontext() if kept is None else kept.written():
-            os.replace(best.path, options.output)
+            move_to(best.path, options.output)
     _tell(options, old, best, (before, options.output.stat().st_size), calls)
     for line in () if kept is None else kept.lines():
         print(line)
@@ -174,7 +187,8 @@ def _tell(
 def _passed_over(output: Path, taken: Attempt) -> str:
     """What is optimised, and why not more."""
     verb = "are" if "delegates" in taken.way.what else "is"
-    return f"{output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})"
+    reasons = "; ".join(map(shortened, taken.passed_over))
+    return f"{output}: {taken.way.what} {verb} optimised ({reasons})"
 
 
 def _inputs(calls: Sequence[MethodCall]) -> str:
