@@ -13,7 +13,7 @@ from typing import Any
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
 from xir.runtime.program import Method, MethodMetadata, Program, Runtime, UnknownKernelsError, ValueInfo
-from xir.runtime.stock_results import StockError, copied, stock_results
+from xir.runtime.stock_results import FileWithData, StockError, copied, stock_results
 
 CALLS = 3
 """Calls of each method on drawn inputs: what buffers keep from one shows in the next."""
@@ -119,26 +119,29 @@ def sameness(
     calls: Sequence[MethodCall],
     data: Sequence[Path] = (),
     *,
+    is_data_shared: bool = False,
     in_stock: bool = True,
     max_seconds: float = 0.0,
 ) -> Sameness:
-    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights.
+    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights, unless
+    `is_data_shared`.
 
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
     run, or if a call takes longer than `max_seconds`.
     """
-    ran = [list(_results(before, calls, data, max_seconds)), list(_results(after, calls, (), max_seconds))]
+    files = [(before, data), (after, data if is_data_shared else ())]
+    ran = [list(_results(path, calls, own, max_seconds)) for path, own in files]
     worst, where = _farthest(calls, *([results for results, _ in each] for each in ran))
     changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
     if _is_farther(changed, worst):
         worst, where = changed, f"what is left in {at.replace('output', 'input', 1)}"
-    spent = _timed_files(before, after, calls, data)
+    spent = _timed_files(files, calls)
     without_stock = refusal = None
     if not in_stock:
         without_stock = "it was not asked to"
     else:
         try:
-            compared, found = _in_stock(before, after, calls, data, max_seconds)
+            compared, found = _in_stock(files, calls, max_seconds)
         except StockError as error:
             match error.index:
                 case None:
@@ -155,7 +158,7 @@ def sameness(
 
 
 def _in_stock(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path], max_seconds: float
+    files: Sequence[FileWithData], calls: Sequence[MethodCall], max_seconds: float
 ) -> tuple[Sequence[MethodCall], list[list[list[Any]]]]:
     """The calls that stock ExecuTorch's runtime has made, and the results of both files. It may refuse sizes that
     xir's takes: then all calls are at the greatest."""
@@ -163,7 +166,7 @@ def _in_stock(
         named = [(call.method, call.inputs) for call in some]
         limit = STOCK_START + 2 * len(some) * max_seconds if max_seconds else None
         try:
-            return some, stock_results((before, after), data, named, limit)
+            return some, stock_results(files, named, limit)
         except StockError as error:
             if error.index != 0 or len(some) == len(calls) - sum(call.is_sized for call in calls):
                 raise
@@ -206,9 +209,9 @@ def _results(
             raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
 
 
-def _timed_files(before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]) -> tuple[float, float]:
+def _timed_files(files: Sequence[FileWithData], calls: Sequence[MethodCall]) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
-    old_file, new_file = loaded(before, data), loaded(after)
+    old_file, new_file = (loaded(path, data) for path, data in files)
     first = {call.method: copied(call.inputs) for call in reversed(calls)}
     seconds = [timed(old_file.load_method(name), new_file.load_method(name), inputs) for name, inputs in first.items()]
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)

@@ -85,9 +85,7 @@ def test_a_file_that_stock_would_refuse_is_not_written(aot: Tool, monkeypatch: p
 
 
 def test_results_in_stock_count(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(
-        files: object, data: object, calls: stock_results.Calls, max_seconds: float | None
-    ) -> list[list[list[Tensor]]]:
+    def other(files: object, calls: stock_results.Calls, max_seconds: float | None) -> list[list[list[Tensor]]]:
         return [[[X] for _ in calls], [[X + 1] for _ in calls]]
 
     monkeypatch.setattr(same_results, "stock_results", other)
@@ -170,21 +168,21 @@ def process_that_ends(monkeypatch: pytest.MonkeyPatch, running: str | None, resu
     monkeypatch.setattr(stock_results.subprocess, "run", crashed)
 
 
-FILES = [Path("old.pte"), Path("new.pte")]
+FILES: list[stock_results.FileWithData] = [(Path("old.pte"), ()), (Path("new.pte"), ())]
 
 
 @pytest.mark.parametrize(("running", "index"), [(None, None), ("0", 0), ("1", 1)])
 def test_a_file_that_crashes_stock(running: str | None, index: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     process_that_ends(monkeypatch, running)
     with pytest.raises(stock_results.StockError, match=r"^its process ended with exit code -11$") as error:
-        stock_results.stock_results(FILES, [], [])
+        stock_results.stock_results(FILES, [])
     assert error.value.index == index
 
 
 def test_how_the_process_ends_is_no_files_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [[[X]], [[X + 1]]]
     process_that_ends(monkeypatch, "", found)
-    torch.testing.assert_close(stock_results.stock_results(FILES, [], []), found)
+    torch.testing.assert_close(stock_results.stock_results(FILES, []), found)
 
 
 def test_a_file_that_takes_stock_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +195,7 @@ def test_a_file_that_takes_stock_too_long(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(stock_results.subprocess, "run", endless)
     with pytest.raises(stock_results.StockError, match=r"^it took longer than 5 seconds$") as error:
-        stock_results.stock_results(FILES, [], [], 5)
+        stock_results.stock_results(FILES, [], 5)
     assert error.value.index == 1
 
 

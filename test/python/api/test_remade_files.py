@@ -20,6 +20,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
 )
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
 from reference.modules import Function
 from reference.runtimes import load_stock
 from reference.tools import Tool
@@ -33,7 +34,7 @@ from xir.cost.work import INTEGER_KERNELS
 from xir.emitter import FormatError
 from xir.ir.remarks import Remark
 from xir.lock.predicted import knowing_most, predicted_microseconds
-from xir.runtime import Runtime
+from xir.runtime import Runtime, XirMissingDataError
 from xir.runtime.same_results import MethodCall, drawn_inputs, sameness
 
 
@@ -392,6 +393,77 @@ def test_weights_of_another_file_become_its_own(delegates: bool, tmp_path: Path,
         load_stock(tmp_path / "better.pte").forward([x]),
     ):
         torch.testing.assert_close(results[0], model(x))
+
+
+class Adapted(nn.Module):
+    """A large layer, which other programs have as well, with a small correction of its own."""
+
+    def __init__(self, shared: nn.Module, rank: int) -> None:
+        super().__init__()
+        self.table, self.shared = nn.Embedding(9, 32), shared
+        self.down, self.up = nn.Linear(32, rank, bias=False), nn.Linear(rank, 32, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.table(x)
+        return torch.cumsum(self.shared(x) + self.up(self.down(x)) * 2, 1)
+
+
+def adapted_file(folder: Path, shared: nn.Module, rank: int) -> tuple[Path, Path, Adapted]:
+    """ExecuTorch's file of it, the file of weights that it shares, and the model."""
+    model = Adapted(shared, rank).eval()
+    unlifted = torch.export.export(model, (torch.tensor([1, 2]),)).module()
+    delegate_external_constants_pass_unlifted(
+        unlifted, lambda node: "shared" if str(node.target).startswith("shared.") else None
+    )
+    exported = torch.export.export(unlifted, (torch.tensor([1, 2]),))
+    program = to_edge_transform_and_lower(exported, partitioner=[StockPartitioner()]).to_executorch()
+    path = folder / f"rank{rank}.pte"
+    path.write_bytes(program.buffer)
+    program.write_tensor_data_to_file(str(folder))
+    return path, folder / "shared.ptd", model
+
+
+def test_weights_that_files_share_stay_shared(tmp_path: Path, aot: Tool) -> None:
+    """Two programs with one file of weights are two programs with that file, untouched."""
+    torch.manual_seed(0)
+    shared, x = nn.Linear(32, 32), torch.tensor([3, 5])
+    for rank in (2, 4):
+        path, weights, model = adapted_file(tmp_path, shared, rank)
+        before, new = weights.read_bytes(), tmp_path / f"better{rank}.pte"
+        out = aot(f"{path} --data {weights} --data-apart -o {new}")
+        assert "compared in xir's runtime and in stock ExecuTorch's" in out
+        assert weights.read_bytes() == before
+        content, matrix = new.read_bytes(), shared.weight.detach().numpy().tobytes()
+        assert matrix in before
+        assert matrix not in content
+        assert model.down.weight.detach().numpy().tobytes() in content
+        for results in (
+            Runtime.get().load_program(new, data=[weights]).load_method().execute([x]),
+            load_stock(new, weights).forward([x]),
+        ):
+            torch.testing.assert_close(results[0], model(x))
+        with pytest.raises(XirMissingDataError):
+            Runtime.get().load_program(new).load_method()
+    assert aot.refuse(f"{path} --data-apart -o {new}").startswith("xir-aot: error: --data-apart is for the weights of")
+    with pytest.raises(ValueError, match="give either that or data"):
+        xir.load(path, data=[weights]).save(new, weights_apart=True, data=[weights])
+
+
+def test_what_kernels_share_with_other_files_stays_shared(tmp_path: Path) -> None:
+    """Tensors of a file of weights are named; one of another shape or with other elements is held."""
+    path = stock_file(
+        Looked(), (torch.randint(0, 9, (3,)),), tmp_path / "apart.pte", delegates=False, weights_apart=True
+    )
+    (weights,) = tmp_path.glob("*.ptd")
+    program = xir.load(path, data=[weights])
+    program.save(tmp_path / "same.pte", data=[weights])
+    assert (tmp_path / "same.pte").stat().st_size <= path.stat().st_size
+    other = tmp_path / "other"
+    other.mkdir()
+    stock_file(Looked(), (torch.randint(0, 9, (3,)),), other / "apart.pte", delegates=False, weights_apart=True)
+    (others,) = other.glob("*.ptd")
+    program.save(tmp_path / "whole.pte", data=[others])
+    assert abs((tmp_path / "whole.pte").stat().st_size - len(program.buffer)) < 1000
 
 
 def test_damaged_weights_are_one_diagnostic(tmp_path: Path, aot: Tool) -> None:

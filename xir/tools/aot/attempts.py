@@ -193,13 +193,13 @@ class Attempts:
         try:
             with step(f"Optimising {self.options.program}"):
                 program = self.old.optimized(self.partitioner, pipeline=way.pipeline, remarks=self.remarks)
-                program.save(path)
+                program.save(path, data=kept_apart(self.options))
         except DiagnosticError as error:
             if not way.pipeline:
                 raise
             raise _NotTakenError(f"it does not compile, {str(error.diagnostic).partition(chr(10))[0]}") from None
         if way.pipeline:
-            self._check_growth(path.stat().st_size)
+            self._check_growth(size_with(path, kept_apart(self.options)))
             self._check_prediction(program)
         return program
 
@@ -243,7 +243,13 @@ class Attempts:
             calls = [*self.calls, *(self._sized_calls(program) if way.pipeline else ())]
             try:
                 found = sameness(
-                    options.program, path, calls, options.data, in_stock=options.stock, max_seconds=options.max_seconds
+                    options.program,
+                    path,
+                    calls,
+                    options.data,
+                    is_data_shared=options.data_apart,
+                    in_stock=options.stock,
+                    max_seconds=options.max_seconds,
                 )
             except NotRunError as error:
                 raise _NotTakenError(f"it does not run {error}") from None
@@ -302,4 +308,14 @@ def fixed_inputs(program: ExecutorchProgram) -> dict[str, FixedInputs]:
 
 def size_of(options: argparse.Namespace) -> int:
     """The bytes of the old file, with those of its weights."""
-    return sum(path.stat().st_size for path in (options.program, *options.data))
+    return size_with(options.program, options.data)
+
+
+def kept_apart(options: argparse.Namespace) -> Sequence[Path]:
+    """The files that a new one reads its weights from, as the old one does."""
+    return options.data if options.data_apart else ()
+
+
+def size_with(path: Path, data: Sequence[Path]) -> int:
+    """The bytes of a program and of its weights."""
+    return sum(each.stat().st_size for each in (path, *data))

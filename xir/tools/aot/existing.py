@@ -15,7 +15,7 @@ from xir.ir.shown_text import shortened
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
-from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, size_of
+from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, kept_apart, size_of, size_with
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
@@ -79,6 +79,11 @@ def argument_parser() -> ArgumentParser:
         "--data", metavar="FILE.ptd", type=Path, action="append", default=[], help="a file of weights; repeat for more"
     )
     parser.add_argument(
+        "--data-apart",
+        action="store_true",
+        help="let the new file read there what the files of --data have, which others may share, and hold what is new",
+    )
+    parser.add_argument(
         "--max-difference",
         metavar="R",
         type=float,
@@ -120,6 +125,8 @@ def _optimize(options: argparse.Namespace) -> int:
 
     if options.output.suffix != ".pte":
         raise UsageError(f"-o takes a .pte file, got '{options.output}'")
+    if options.data_apart and not options.data:
+        raise UsageError("--data-apart is for the weights of --data: give that as well")
     if not 0 <= options.max_seconds < math.inf:
         raise UsageError(f"--max-seconds must be at least 0, not {options.max_seconds:g}")
     contract = contract_of(options)
@@ -142,7 +149,7 @@ def _optimize(options: argparse.Namespace) -> int:
             raise
         with nullcontext() if kept is None else kept.written():
             move_to(best.path, options.output)
-    _tell(options, old, best, (before, options.output.stat().st_size), calls)
+    _tell(options, old, best, (before, size_with(options.output, kept_apart(options))), calls)
     for line in () if kept is None else kept.lines():
         print(line)
     return 0
