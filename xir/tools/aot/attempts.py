@@ -63,8 +63,8 @@ GROWN_ANYWAY = 16 << 10
 SLOWER = 1.01
 """How many times the old file's time a new one may be predicted to take: less than profiles tell apart. On two threads,
 which stock ExecuTorch takes unless it is told otherwise, it is as much as forms of convolutions may lose there,
-and for one processor as many times as it is faster on one thread: a program of many small nodes waits for both threads
-at the end of each."""
+and for one processor as many times as it is faster on one thread: a program of many small nodes wakes or waits for the
+other thread at each."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,13 @@ class Attempts:
         found: list[_Times] = []
         for profile, runtime in product(knowing_most(cpus.profiles, (before, after)), get_args(OutsideIn)):
             one, two = (
-                (predicted_microseconds(before, each, runtime), predicted_microseconds(after, each, runtime))
-                for each in (profile, profile.on_two_threads())
+                (
+                    predicted_microseconds(before, profile, runtime, threads=threads),
+                    predicted_microseconds(after, profile, runtime, threads=threads),
+                )
+                for threads in (1, 2)
             )
-            # For one processor forms of convolutions are chosen by one thread, and would all be refused by two.
+            # For one processor forms of convolutions are chosen by one thread, and two would refuse some of them.
             gained = 0.0 if cpus.is_generic or not one[1] else one[0] / one[1]
             found.append(_Times(profile.processor, 1, runtime, *one, SLOWER))
             found.append(_Times(profile.processor, 2, runtime, *two, max(1 + MOST_LOST, gained)))
