@@ -251,7 +251,7 @@ class Attempts:
                     calls,
                     options.data,
                     is_data_shared=options.data_apart,
-                    in_stock=options.stock,
+                    in_stock=options.in_stock,
                     max_seconds=options.max_seconds,
                 )
             except NotRunError as error:
