@@ -449,18 +449,22 @@ class ExecutorchProgram:
         self.write_to_file(stream)
         return stream.getvalue()
 
-    def write_to_file(self, file: BinaryIO, weights: BinaryIO | None = None) -> None:
-        """Write the file's bytes without copying the weights. If `weights` is given, write them there as a `.ptd`."""
+    def write_to_file(
+        self, file: BinaryIO, weights: BinaryIO | None = None, *, data: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
+        """Write the file's bytes without copying the weights. If `weights` is given, write them there as a `.ptd`.
+        `data` is what `save` takes."""
         from xir.emitter import emit
+        from xir.emitter.data_file import read_weights
 
-        own = self._operators_of_the_model()
+        known, own = read_weights(data), self._operators_of_the_model()
         if not own:
-            emit(self.module, self.ctx, file, debug_info=self.debug_info, weights=weights)
+            emit(self.module, self.ctx, file, debug_info=self.debug_info, weights=weights, known=known)
             return
         from xir.runtime.compiled_here import HashingWriter
 
         hashing = HashingWriter(file)
-        emit(self.module, self.ctx, hashing, debug_info=self.debug_info, weights=weights)
+        emit(self.module, self.ctx, hashing, debug_info=self.debug_info, weights=weights, known=known)
         hashing.vouch(own)
 
     def _operators_of_the_model(self) -> list[str]:
@@ -471,16 +475,27 @@ class ExecutorchProgram:
         return [name for name in self.kernel_names if name not in known]
 
     def save(
-        self, path: str | os.PathLike[str], *, weights_apart: bool = False, contract: Contract | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        weights_apart: bool = False,
+        data: Sequence[str | os.PathLike[str]] = (),
+        contract: Contract | None = None,
     ) -> Kept | None:
         """Write the file `path`, and with `weights_apart` its weights to a `.ptd` of the same name next to it.
+
+        `data` are `.ptd` files that other programs may share, such as those that this one was loaded with: it goes on
+        reading there the weights that they have, and holds those alone that it has anew.
 
         With `contract`, the program is checked first: BrokenContractError if it breaks the contract. The result then
         has the differences from the lock. A new lock is written, and an existing one if it is to be updated.
 
         All files appear complete, or none does. Raises OSError if a file cannot be written,
-        and ValueError if `path` itself ends in `.ptd`.
+        ValueError if `path` itself ends in `.ptd` or if weights would go to two places, and FormatError for damaged
+        `data`.
         """
+        if weights_apart and data:
+            raise ValueError("weights_apart writes all weights to a file of their own: give either that or data")
         if weights_apart and weights_path(path) == Path(path):
             raise ValueError(f"'{os.fspath(path)}' is where the weights go: name the program .pte")
         kept = None if contract is None else contract.hold(self, weights_apart=weights_apart)
@@ -489,7 +504,7 @@ class ExecutorchProgram:
             if kept is not None:
                 stack.enter_context(kept.written())
             files = stack.enter_context(atomic_files(*paths))
-            self.write_to_file(files[-1], files[0] if weights_apart else None)
+            self.write_to_file(files[-1], files[0] if weights_apart else None, data=data)
         return kept
 
 

@@ -43,6 +43,34 @@ def atomic_files(*paths: str | Path) -> Generator[tuple[BinaryIO, ...]]:
             draft.forget()
 
 
+@contextmanager
+def new_folder_beside(path: Path) -> Generator[Path]:
+    """A folder for files that are to take the place of `path`, which goes when the block ends. The folder of `path` is
+    made if need be. OSError, of `path`, if there can be none."""
+    with _errors_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=".xir-", dir=path.parent)
+    with folder as name:
+        yield Path(name)
+
+
+def move_to(draft: Path, path: Path) -> None:
+    """Put a file in the place of another. OSError, of `path`, if it cannot be."""
+    with _errors_of(path):
+        os.replace(draft, path)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Generator[None]:
+    """What fails of a draft fails for the user's file: the draft's name says nothing to anybody."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 class _Draft:
     """A file that is to take the place of the one under `path`; a device or a pipe has none."""
 
@@ -58,7 +86,8 @@ class _Draft:
         """An empty file to write to."""
         if self.path.exists() and not self.path.is_file():
             return self.path
-        self.name = self._beside()
+        with _errors_of(self.path):
+            self.name = self._beside()
         # mkstemp makes the file private; give it the mode that `open` would have.
         mask = os.umask(0)
         os.umask(mask)
@@ -75,15 +104,16 @@ class _Draft:
         """Take the path's place."""
         if self.name is None:
             return
-        if keep_old and self.path.exists():
-            aside = self._beside()
-            try:
-                os.replace(self.path, aside)
-            except OSError:
-                aside.unlink()
-                raise
-            self.old = aside
-        os.replace(self.name, self.path)
+        with _errors_of(self.path):
+            if keep_old and self.path.exists():
+                aside = self._beside()
+                try:
+                    os.replace(self.path, aside)
+                except OSError:
+                    aside.unlink()
+                    raise
+                self.old = aside
+            os.replace(self.name, self.path)
         self.name, self.is_in_place = None, True
 
     def restore(self) -> None:

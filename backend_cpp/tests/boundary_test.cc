@@ -494,6 +494,22 @@ XIR_TEST(messages_are_one_line_of_utf8) {
   EXPECT(OneLine("a\nb\x7f\xff\xe2\x82\xac\xf4\x90\x80\x80") ==
          "a\\x0ab\\x7f\\xff\xe2\x82\xac\\xf4\\x90\\x80\\x80");
   EXPECT(OneLine("\xe2\x82") == "\\xe2\\x82" && OneLine("").empty());
+  // A terminal's command, an end of a line, and a turn of direction.
+  EXPECT(OneLine("\xc2\x9b\xe2\x80\xa8\xe2\x80\xae") == "\\xc2\\x9b\\xe2\\x80\\xa8\\xe2\\x80\\xae");
+  EXPECT(OneLine("\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf") == "\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf");
+}
+
+XIR_TEST(messages_are_short_enough_to_be_read) {
+  const std::string name(100'000, 'x');
+  const std::string shown = std::string(200, 'x') + "..." + std::string(200, 'x');
+  EXPECT(OneLine("method " + name + " and " + name) == "method " + shown + " and " + shown);
+  EXPECT(OneLine(std::string(500, 'x')) == std::string(500, 'x'));
+  // Many short names; and characters of three bytes, which stay whole.
+  std::string names, euros;
+  for (int i = 0; i < 5000; ++i) names += "name ";
+  for (int i = 0; i < 5000; ++i) euros += "\xe2\x82\xac";
+  EXPECT(OneLine(names).size() == 403 && OneLine(names).substr(0, 5) == "name ");
+  EXPECT(OneLine(euros).size() == 66 * 3 + 3 + 66 * 3 && OneLine(OneLine(euros)) == OneLine(euros));
 }
 
 XIR_TEST(empty_tensors_take_no_time) {

@@ -235,12 +235,16 @@ class CostProfile:
         """The same for a program with so many bytes of weights: too many for the last cache come from the memory."""
         return replace(self, between=weights)
 
+    @property
+    def waiting(self) -> float:
+        """The nanoseconds that threads wait for each other at the end of a node."""
+        return WAIT if self.wait is None else self.wait
+
     def on_threads(self, threads: int) -> CostProfile:
         """The profile of one thread, where so many share each node of a program."""
         if threads == 1:
             return self
-        wait = WAIT if self.wait is None else self.wait
-        kernels = {name: cost.shared(threads, wait) for name, cost in self.kernels.items()}
+        kernels = {name: cost.shared(threads, self.waiting) for name, cost in self.kernels.items()}
         return replace(self, kernels=kernels, threads=threads)
 
     def text(self) -> str:

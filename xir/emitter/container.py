@@ -26,6 +26,9 @@ from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
 
 MAGIC = b"eh00"
+BUNDLED = b"BP08"
+"""The identifier of a program with test cases around it, as ExecuTorch's devtools write it (`bundled_program.fbs`)."""
+
 SEGMENT_ALIGNMENT = 128
 TENSOR_ALIGNMENT = 16
 """Of the constants inside the constant segment, and of every planned tensor."""
@@ -139,6 +142,8 @@ def read_container(buffer: Buffer) -> Container:
     """Read a `.pte` from bytes or a mapped file, which stays in use by the result. Raises FormatError."""
     data = memoryview(buffer).toreadonly().cast("B")
     program_size, base = _extended_header(data)
+    if bytes(data[4:8]) == BUNDLED:
+        raise FormatError("this is a bundled program, with inputs and results to test it on: give the .pte in it")
     program = decode(load_schema("program"), data[:program_size])
     segments: list[memoryview] = []
     for index, entry in enumerate(program.get("segments", ())):

@@ -12,10 +12,11 @@ Integers are little-endian. Source: `extension/flat_tensor/serialize/flat_tensor
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xir.dialects.pte import element_size, scalar_type
@@ -112,6 +113,36 @@ def _check_layout(layout: Tree, size: int, path: str) -> None:
 
 def _layout_of(tree: Tree) -> tuple[int, list[int], list[int]]:
     return tree["scalar_type"], list(tree.get("sizes", ())), list(tree.get("dim_order", ()))
+
+
+class KnownData:
+    """What `.ptd` files have that a program goes on reading there."""
+
+    def __init__(self, weights: Mapping[str, NamedBytes]):
+        self.weights = weights
+        self._digests: dict[str, bytes] = {}
+        self._of_size: dict[int, list[str]] = {}
+        """The keys of tensors by how many bytes they have."""
+        for key, entry in weights.items():
+            if entry.layout is not None:
+                self._of_size.setdefault(len(entry.data), []).append(key)
+
+    def has(self, key: str, data: Data) -> bool:
+        """Whether just these bytes are there under a key, such as a delegate's weights."""
+        entry = self.weights.get(key)
+        return entry is not None and len(entry.data) == data.size and self._digest(key) == data.digest
+
+    def key_of_tensor(self, data: Data, tensor: Tree) -> str | None:
+        """The key under which a program's `Tensor` is there; None if it is not."""
+        for key in self._of_size.get(data.size, ()):
+            if self.weights[key].is_tensor(tensor) and self._digest(key) == data.digest:
+                return key
+        return None
+
+    def _digest(self, key: str) -> bytes:
+        if key not in self._digests:
+            self._digests[key] = hashlib.sha256(self.weights[key].data).digest()
+        return self._digests[key]
 
 
 class DataFile:

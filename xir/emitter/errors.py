@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xir.ir.shown_text import shortened
+
 
 class FormatError(ValueError):
     """Bytes that are not a valid file of their format, or a tree that its schema cannot hold.
@@ -27,4 +29,5 @@ class FormatError(ValueError):
         where = "".join(
             [f" at byte {self.offset}" if self.offset is not None else "", f" in {self.path}" if self.path else ""]
         )
-        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in self.message + where)
+        text = shortened(self.message + where)
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i8
@@ -30,7 +30,7 @@ from xir.dialects.pte import (
 from xir.emitter.codec import Buffer, Tagged, Tree
 from xir.emitter.container import TENSOR_ALIGNMENT, Segment, Sink, align, write_container
 from xir.emitter.data import Data, constant_data
-from xir.emitter.data_file import DataFile
+from xir.emitter.data_file import DataFile, KnownData, NamedBytes
 from xir.emitter.debug_info import DebugInfoWriter
 from xir.emitter.errors import FormatError
 from xir.emitter.fbs import load_schema
@@ -47,13 +47,20 @@ EXTERNAL = 1
 
 
 def emit(
-    module: ModuleOp, ctx: XirContext, stream: Sink, *, debug_info: bool = False, weights: Sink | None = None
+    module: ModuleOp,
+    ctx: XirContext,
+    stream: Sink,
+    *,
+    debug_info: bool = False,
+    weights: Sink | None = None,
+    known: Mapping[str, NamedBytes] | None = None,
 ) -> None:
     """Write the one `pte.program` of a verified module to `stream` as a `.pte` file.
 
     With `debug_info` the file tells what its instructions and nodes come from, as their locations have it; debug
     information that the program was read with stays as it is. With `weights` the constants of kernels and delegates go
-    there, as a `.ptd` file, and the program names them. Constants go from the context's blob store to the stream
+    there, as a `.ptd` file, and the program names them; with `known`, what `.ptd` files hold (`read_weights`), it names
+    those that are there, and holds the others. Constants go from the context's blob store to the stream
     piece by piece. The same module gives the same bytes.
     DiagnosticError, before anything is written, if there is no program, memory is not planned, a resource has no data,
     or something does not fit the format.
@@ -64,7 +71,8 @@ def emit(
         raise DiagnosticError(module, f"a file holds one pte.program, the module has {len(programs)}{hint}")
     try:
         with paused_collection():
-            _Emitter(programs[0], ctx, debug_info, apart := None if weights is None else DataFile()).emit(stream)
+            apart = None if weights is None else DataFile()
+            _Emitter(programs[0], ctx, debug_info, apart, KnownData(known or {})).emit(stream)
             if apart is not None and weights is not None:
                 apart.write(weights)
     except FormatError as error:
@@ -101,9 +109,10 @@ class _Pool:
 
 
 class _Emitter:
-    def __init__(self, program: ProgramOp, ctx: XirContext, debug_info: bool, apart: DataFile | None):
+    def __init__(self, program: ProgramOp, ctx: XirContext, debug_info: bool, apart: DataFile | None, known: KnownData):
         self.program = program
         self.apart = apart
+        self.known = known
         self.ctx = ctx
         self.schema = load_schema("program")
         has_own = any(op.key.data == DEBUG_INFO_KEY for op in program.named_data)
@@ -193,7 +202,7 @@ class _Emitter:
         if SIZES_KEY not in data and (content := encode_sizes(self.program.plans)):
             data[SIZES_KEY] = Data.of(content)
         if self.apart is None:
-            data |= self.named_data
+            data |= {key: entry for key, entry in self.named_data.items() if not self.known.has(key, entry)}
         else:
             for key, entry in self.named_data.items():
                 self.apart.add(key, entry)
@@ -297,8 +306,8 @@ class _PlanWriter:
                 "memory_offset_low": offset & 0xFFFFFFFF,
                 "memory_offset_high": offset >> 32,
             }
-        apart = self.emitter.apart if op.allocation_info is None and op.nbytes else None
-        if op.elements is not None and apart is None:
+        key = self.key_apart(op, tree)
+        if op.elements is not None and key is None:
             place = self.emitter.constant if op.allocation_info is None else self.emitter.initial_contents
             tree["data_buffer_idx"] = place(op, op.elements)
         if (info := op.extra_tensor_info) is not None:
@@ -311,14 +320,25 @@ class _PlanWriter:
             if info.fully_qualified_name.data:
                 extra["fully_qualified_name"] = info.fully_qualified_name.data
             tree["extra_tensor_info"] = extra
-        if op.elements is not None and apart is not None:
-            content = constant_data(op.elements, op.nbytes, self.emitter.ctx, op)
+        if key is not None:
             tree["extra_tensor_info"] = {
                 **tree.get("extra_tensor_info", {}),
-                "fully_qualified_name": apart.add_tensor(content, tree["scalar_type"], tree["sizes"], bytes(op.order)),
+                "fully_qualified_name": key,
                 "location": EXTERNAL,
             }
         return tree
+
+    def key_apart(self, op: TensorOp, tree: Tree) -> str | None:
+        """The key of a constant that another file has; None for what is in this one."""
+        apart, known = self.emitter.apart, self.emitter.known
+        if op.elements is None or op.allocation_info is not None or not op.nbytes:
+            return None
+        if apart is None and not known.weights:
+            return None
+        content = constant_data(op.elements, op.nbytes, self.emitter.ctx, op)
+        if apart is None:
+            return known.key_of_tensor(content, tree)
+        return apart.add_tensor(content, tree["scalar_type"], tree["sizes"], tree["dim_order"])
 
     def delegate(self, op: DelegateOp) -> Tree:
         specs: Iterable[CompileSpecAttr] = op.compile_specs or ()

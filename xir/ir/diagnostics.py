@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.ir import Operation
 
 from xir.ir.location import Locatable, find_file_location, format_location, location_of
+from xir.ir.shown_text import shortened
 
 LONGEST_SHOWN = 400
 """Source lines with more characters are not shown below a diagnostic."""
@@ -42,7 +43,7 @@ class Diagnostic:
 
     def head(self) -> str:
         """`file:line:col: error: message`, without the notes."""
-        return f"{format_location(self.location)}: {self.severity.value}: {self.message}"
+        return shortened(f"{format_location(self.location)}: {self.severity.value}: {self.message}")
 
     def __str__(self) -> str:
         """One line for the diagnostic and one for each note."""

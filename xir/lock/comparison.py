@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from xir.ir.shown_text import shortened
 from xir.lock.facts import Facts
 from xir.lock.kinds import KINDS, OF_DELEGATES, Key, Rule, method_of
 from xir.lock.layers import OperatorLayer
@@ -40,7 +41,7 @@ class Change:
     def __str__(self) -> str:
         before, after = ("nothing" if value is None else _shown(self.key, value) for value in (self.before, self.after))
         text = f"{key_text(self.key)}: {before} → {after}{self._growth()}"
-        return f"{text}; {self.cause}" if self.cause else text
+        return shortened(f"{text}; {self.cause}" if self.cause else text)
 
     def _growth(self) -> str:
         """By how many per cent a number is another one, of those that are not counted on fingers."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xir.cost.processors import one_profile
 from xir.files import atomic_file
 from xir.ir.diagnostics import DiagnosticError
+from xir.ir.shown_text import shortened
 from xir.lock.causes import Causes
 from xir.lock.comparison import Change, Verdict, compared, of_verdict
 from xir.lock.errors import BrokenContractError
@@ -76,7 +77,9 @@ class Contract:
         profile = None if self.cpu is None else one_profile(self.cpu)
         facts = facts_of(program, profile, self.accuracy, weights_apart=weights_apart)
         worse: list[Change] = []
-        broken = [f"--require: {wrong}" for each in self.requirements if (wrong := each.unmet(facts)) is not None]
+        broken = [
+            shortened(f"--require: {wrong}") for each in self.requirements if (wrong := each.unmet(facts)) is not None
+        ]
         changes: list[Change] = []
         if self.held is not None:
             causes = Causes(self.held, facts, [*program.edge_remarks, *program.remarks])

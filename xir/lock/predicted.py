@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from xdsl.ir import Operation, SSAValue
 
@@ -37,11 +37,16 @@ xir's do on Zen 4, and stock ExecuTorch's portable ones take longer. No profile 
 ELEMENT_NANOSECONDS = 0.5
 """The same of any other kernel."""
 
-PRODUCT_NANOSECONDS = 0.3
-"""What a multiply-add of matrices and convolutions takes in a kernel outside."""
+OutsideIn = Literal["xir", "stock"]
+"""Whose runtime has the kernels outside: xir's, or stock ExecuTorch's."""
 
-PRODUCTS = ("mm", "convolution", "linear")
-"""Parts of the names of kernels that compute sums of products."""
+PRODUCT_NANOSECONDS: Mapping[OutsideIn, Mapping[str, float]] = {
+    "xir": {"mm": 0.03, "convolution": 0.03, "linear": 0.03},
+    "stock": {"mm": 0.12, "convolution": 3.5, "linear": 1.3},
+}
+"""What a multiply-add takes in a kernel outside that computes sums of products, by a part of its name: the least of
+what convolutions and matrices of several sizes took on an Intel Xeon (Emerald Rapids), up to 0.4 in xir's runtime and
+9 in stock ExecuTorch's. The two differ so much that one figure would be wrong in either."""
 
 CALL_NANOSECONDS = 100.0
 """What a call of a kernel takes besides."""
@@ -53,17 +58,25 @@ NODE_NANOSECONDS = 120.0
 """What a node takes in stock ExecuTorch besides what it takes in xir's runtime, where profiles are measured: on one
 thread xir calls XNNPACK without a thread pool."""
 
+HAND_OVER_NANOSECONDS = 300.0
+"""What a node takes on several threads besides its time on one where it is too small to be divided, or gains nothing
+by it: 70 to 600 ns, as stock ExecuTorch ran a decoder, a text encoder, a recurrent and two vision networks of small
+nodes on an Intel Xeon (Emerald Rapids)."""
 
-def predicted_microseconds(program: ExecutorchProgram, profile: CostProfile) -> float:
-    """The predicted time of all methods, each once, on one thread.
+
+def predicted_microseconds(
+    program: ExecutorchProgram, profile: CostProfile, outside_in: OutsideIn = "xir", threads: int = 1
+) -> float:
+    """The predicted time of all methods, each once, on so many threads; the profile is of one.
 
     A cost profile predicts the nodes of delegates. Those that it does not know count as on fp32: a node that counted as
-    nothing would be better than any other. Kernels outside are estimated by their tensors' sizes. A method with
-    open sizes counts with its largest ones, what is jumped over as if it ran.
+    nothing would be better than any other. Kernels outside are estimated by their tensors' sizes, for the runtime
+    that has them, and on one thread. A method with open sizes counts with its largest ones, what is jumped over as if
+    it ran.
     """
     profile = replace(profile, kernels={**_stand_ins(profile), **profile.kernels})
-    outside = sum(map(_outside, ops_in(program.module, pte.InstructionOp)))
-    return outside / 1e3 + sum(_inside(plan, profile) for plan in ops_in(program.module, pte.ExecutionPlanOp))
+    outside = sum(_outside(op, outside_in) for op in ops_in(program.module, pte.InstructionOp))
+    return outside / 1e3 + sum(_inside(plan, profile, threads) for plan in ops_in(program.module, pte.ExecutionPlanOp))
 
 
 def knowing_most(profiles: Sequence[CostProfile], programs: Sequence[ExecutorchProgram]) -> list[CostProfile]:
@@ -80,11 +93,23 @@ def _knows(profile: CostProfile, node: xnnpack.NodeOp) -> bool:
     return work is not None and profile.knows(work)
 
 
-def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile) -> float:
-    """The microseconds of all delegates of a method, one after the other: what one reads, others have in the cache."""
+def _inside(plan: pte.ExecutionPlanOp, profile: CostProfile, threads: int) -> float:
+    """The microseconds of all delegates of a method, one after the other: what one reads, others have in the cache.
+
+    Several threads share a node's time, and wait for each other at its end; a small one takes hardly more than on one.
+    """
     nodes = [node for each in plan.delegates for node in ops_in(each, xnnpack.NodeOp)]
     cost = nodes_cost(plan.sym_name.data, nodes, profile, work=estimated_work_of)
-    return cost.microseconds + sum(line.nodes for line in cost.lines) * NODE_NANOSECONDS / 1e3
+    spent = sum(line.nodes for line in cost.lines) * NODE_NANOSECONDS / 1e3
+    if threads == 1:
+        return spent + cost.microseconds
+    return spent + sum(
+        min(
+            line.microseconds + line.nodes * HAND_OVER_NANOSECONDS / 1e3,
+            line.microseconds / threads + line.nodes * profile.waiting / 1e3,
+        )
+        for line in cost.lines
+    )
 
 
 def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
@@ -97,7 +122,7 @@ def _stand_ins(profile: CostProfile) -> dict[Kernel, KernelCost]:
     return {**made, **dict.fromkeys(conversions, profile.kernels["elementwise"])}
 
 
-def _outside(op: Operation) -> float:
+def _outside(op: Operation, outside_in: OutsideIn) -> float:
     """The nanoseconds of an instruction, without those of a delegate's nodes."""
     if not isinstance(op, pte.KernelCallOp):
         return DELEGATE_NANOSECONDS if isinstance(op, pte.DelegateCallOp) else 0.0
@@ -105,8 +130,9 @@ def _outside(op: Operation) -> float:
     shapes = [tensor.shape for value in op.args for tensor in _tensors(value)]
     if not shapes:
         return CALL_NANOSECONDS
-    if any(part in kernel for part in PRODUCTS):
-        return CALL_NANOSECONDS + PRODUCT_NANOSECONDS * prod(shapes[-1]) * _terms(kernel, shapes)
+    of_products = PRODUCT_NANOSECONDS[outside_in].items()
+    if (product := next((cost for part, cost in of_products if part in kernel), None)) is not None:
+        return CALL_NANOSECONDS + product * prod(shapes[-1]) * _terms(kernel, shapes)
     each = next((cost for part, cost in KERNEL_NANOSECONDS.items() if part in kernel), ELEMENT_NANOSECONDS)
     return CALL_NANOSECONDS + each * max(map(prod, shapes))
 

@@ -13,7 +13,7 @@ from typing import Any
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.agreement import Agreement, compared, number_array
 from xir.runtime.program import Method, MethodMetadata, Program, Runtime, UnknownKernelsError, ValueInfo
-from xir.runtime.stock_results import StockError, copied, stock_results
+from xir.runtime.stock_results import FileWithData, StockError, copied, stock_results
 
 CALLS = 3
 """Calls of each method on drawn inputs: what buffers keep from one shows in the next."""
@@ -23,7 +23,13 @@ INDICES = (8, 1)
 most are indices, of whatever is large enough."""
 
 TIMED = 7
-"""Calls of each file whose median is told."""
+"""Calls of each file whose median is told, if they do not take `TIMED_SECONDS`."""
+
+TIMED_SECONDS = 30.0
+"""After this long no other calls are timed: medians of long ones need not be of many."""
+
+STOCK_START = 60.0
+"""What stock ExecuTorch's process may take besides."""
 
 
 FixedInputs = Mapping[int, object]
@@ -80,9 +86,11 @@ def calls_of(
     data: Sequence[Path] = (),
     given: Sequence[MethodCall] = (),
     fixed: Mapping[str, FixedInputs] = {},
+    *,
+    max_seconds: float = 0.0,
 ) -> list[MethodCall]:
     """The calls to compare a file on: those that are given, and on drawn inputs `CALLS` of each method. `fixed` are the
-    inputs that methods take one value of alone.
+    inputs that methods take one value of alone. A call ends after `max_seconds`; 0 is no limit.
 
     A method that runs on no inputs that are drawn is called on those given alone. NotRunError if there are none, and
     NotComparedError if xir's runtime lacks kernels.
@@ -91,7 +99,7 @@ def calls_of(
     for name in methods:
         own = [call for call in given if call.method == name]
         try:
-            inputs = _inputs_that_run(path, name, data, fixed.get(name, {}))
+            inputs = _inputs_that_run(path, name, data, fixed.get(name, {}), max_seconds)
         except UnknownKernelsError as error:
             raise NotComparedError(
                 f"'{name}' calls {error.kernels}, which xir's runtime lacks, so no other file can be compared with it"
@@ -111,27 +119,30 @@ def sameness(
     calls: Sequence[MethodCall],
     data: Sequence[Path] = (),
     *,
+    is_data_shared: bool = False,
     in_stock: bool = True,
     threads: int = 1,
+    max_seconds: float = 0.0,
 ) -> Sameness:
-    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights. They are
-    timed on so many threads.
+    """Run two files on the same calls. `data` are the `.ptd` files of the first; the other has its weights, unless
+    `is_data_shared`. They are timed on so many threads.
 
     With `in_stock` they run in stock ExecuTorch's runtime as well, if it is installed. NotRunError if a file does not
-    run.
+    run, or if a call takes longer than `max_seconds`.
     """
-    ran = [list(_results(before, calls, data)), list(_results(after, calls))]
+    files = [(before, data), (after, data if is_data_shared else ())]
+    ran = [list(_results(path, calls, own, max_seconds)) for path, own in files]
     worst, where = _farthest(calls, *([results for results, _ in each] for each in ran))
     changed, at = _farthest(calls, *([inputs for _, inputs in each] for each in ran))
     if _is_farther(changed, worst):
         worst, where = changed, f"what is left in {at.replace('output', 'input', 1)}"
-    spent = _timed_files(before, after, calls, data, threads)
+    spent = _timed_files(files, calls, threads)
     without_stock = refusal = None
     if not in_stock:
         without_stock = "it was not asked to"
     else:
         try:
-            compared, found = _in_stock(before, after, calls, data)
+            compared, found = _in_stock(files, calls, max_seconds)
         except StockError as error:
             match error.index:
                 case None:
@@ -148,13 +159,15 @@ def sameness(
 
 
 def _in_stock(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path]
+    files: Sequence[FileWithData], calls: Sequence[MethodCall], max_seconds: float
 ) -> tuple[Sequence[MethodCall], list[list[list[Any]]]]:
     """The calls that stock ExecuTorch's runtime has made, and the results of both files. It may refuse sizes that
     xir's takes: then all calls are at the greatest."""
     for some in (calls, [call for call in calls if not call.is_sized]):
+        named = [(call.method, call.inputs) for call in some]
+        limit = STOCK_START + 2 * len(some) * max_seconds if max_seconds else None
         try:
-            return some, stock_results((before, after), data, [(call.method, call.inputs) for call in some])
+            return some, stock_results(files, named, limit)
         except StockError as error:
             if error.index != 0 or len(some) == len(calls) - sum(call.is_sized for call in calls):
                 raise
@@ -176,17 +189,17 @@ def _is_farther(difference: float, worst: float) -> bool:
     return not math.isnan(worst) and not difference <= worst
 
 
-def loaded(path: Path, data: Sequence[Path] = (), threads: int = 1) -> Program:
-    """A file's program. Of torch's operators it may call those alone that any file may: in a stranger's file others,
-    such as a pooling's gradient, write where its indices say."""
-    return Runtime.get().load_program(path, data=data, threads=threads)
+def loaded(path: Path, data: Sequence[Path] = (), max_seconds: float = 0.0, threads: int = 1) -> Program:
+    """A file's program, each call of which ends after so many seconds. Of torch's operators it may call those alone
+    that any file may: in a stranger's file others, such as a pooling's gradient, write where its indices say."""
+    return Runtime.get().load_program(path, data=data, threads=threads, max_seconds=max_seconds)
 
 
 def _results(
-    path: Path, calls: Sequence[MethodCall], data: Sequence[Path] = ()
+    path: Path, calls: Sequence[MethodCall], data: Sequence[Path], max_seconds: float
 ) -> Iterator[tuple[list[Any], list[Any]]]:
     """The results of a file's calls, and what they leave in their inputs. NotRunError for one that fails."""
-    program = loaded(path, data)
+    program = loaded(path, data, max_seconds)
     methods: Mapping[str, Method] = {name: program.load_method(name) for name in {call.method for call in calls}}
     for call in calls:
         inputs = copied(call.inputs)  # which a method may change
@@ -196,11 +209,9 @@ def _results(
             raise NotRunError(f"'{call.method}' in {call.where}: {error}") from error
 
 
-def _timed_files(
-    before: Path, after: Path, calls: Sequence[MethodCall], data: Sequence[Path], threads: int
-) -> tuple[float, float]:
+def _timed_files(files: Sequence[FileWithData], calls: Sequence[MethodCall], threads: int) -> tuple[float, float]:
     """Median seconds of both files, each method once, on the first of its calls."""
-    old_file, new_file = loaded(before, data, threads), loaded(after, threads=threads)
+    old_file, new_file = (loaded(path, data, threads=threads) for path, data in files)
     first = {call.method: copied(call.inputs) for call in reversed(calls)}
     seconds = [
         timed(old_file.load_method(name), new_file.load_method(name), inputs, threads) for name, inputs in first.items()
@@ -208,19 +219,27 @@ def _timed_files(
     return sum(old for old, _ in seconds), sum(new for _, new in seconds)
 
 
-def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedInputs) -> list[Any]:
+def _inputs_that_run(path: Path, name: str, data: Sequence[Path], fixed: FixedInputs, max_seconds: float) -> list[Any]:
     """Drawn inputs that a method takes. XirRuntimeError if it takes none that are drawn."""
-    method = loaded(path, data).load_method(name)
+    method = loaded(path, data, max_seconds).load_method(name)
     for most in INDICES[:-1]:
         inputs = drawn_inputs(method.metadata, most, fixed=fixed)
+        began = time.monotonic()
         try:
             method.execute(copied(inputs))
         except XirRuntimeError:
+            if is_time_up(began, max_seconds):
+                raise
             continue
         return inputs
     inputs = drawn_inputs(method.metadata, INDICES[-1], fixed=fixed)
     method.execute(copied(inputs))
     return inputs
+
+
+def is_time_up(began: float, max_seconds: float) -> bool:
+    """Whether a call that began then has ended for its limit of time: on other inputs it would take as long."""
+    return 0 < max_seconds <= time.monotonic() - began
 
 
 def drawn_inputs(
@@ -277,6 +296,8 @@ def timed(old: Method, new: Method, inputs: list[Any], threads: int = 1) -> tupl
     clock = time.thread_time if threads == 1 else time.perf_counter
     spent: tuple[list[float], list[float]] = ([], [])
     for _ in range(TIMED):
+        if sum(map(sum, spent)) > TIMED_SECONDS:
+            break
         for own, method in zip(spent, (old, new), strict=True):
             began = clock()
             method.execute(inputs)

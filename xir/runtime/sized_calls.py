@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from xir.runtime._native import XirRuntimeError
 from xir.runtime.program import Method, MethodMetadata
-from xir.runtime.same_results import INDICES, FixedInputs, MethodCall, drawn_inputs, loaded
+from xir.runtime.same_results import INDICES, FixedInputs, MethodCall, drawn_inputs, is_time_up, loaded
 from xir.runtime.stock_results import copied
 
 OpenDims = Sequence[tuple[int, int]]
@@ -26,12 +27,15 @@ def sized_calls(
     open_dims: Mapping[str, OpenDims | None],
     data: Sequence[Path] = (),
     fixed: Mapping[str, FixedInputs] = {},
+    *,
+    max_seconds: float = 0.0,
 ) -> list[MethodCall]:
     """Calls of a file's methods at other sizes, those that it runs at, each tried on a fresh method.
 
     `open_dims` are the sizes to vary of each method; None: all that its inputs' types leave open. Sizes with the same
     bound vary together and each by itself, since a file does not say which are the same. `fixed` are the inputs that
-    methods take one value of alone.
+    methods take one value of alone. A call that takes longer than `max_seconds` is the last one that is tried of its
+    method.
     """
     calls: list[MethodCall] = []
     for name, given in open_dims.items():
@@ -39,7 +43,11 @@ def sized_calls(
         dims = _open_dims(metadata) if given is None else given
         ran = 0
         for sizes in _combinations(metadata, dims):
-            inputs = _inputs_that_run(loaded(path, data).load_method(name), sizes, fixed.get(name, {}))
+            method = loaded(path, data, max_seconds).load_method(name)
+            began = time.monotonic()
+            inputs = _inputs_that_run(method, sizes, fixed.get(name, {}))
+            if inputs is None and is_time_up(began, max_seconds):
+                break
             if inputs is None:
                 continue
             calls.append(MethodCall(name, inputs, f"a call of sizes {_text(inputs)}", True, is_sized=True))

@@ -17,6 +17,9 @@ Calls = Sequence[tuple[str, Sequence[Any]]]
 """The method and the inputs of each."""
 
 
+FileWithData = tuple[Path, Sequence[Path]]
+"""A program, and the `.ptd` files with the weights that it does not hold."""
+
 RUNNING = "running.txt"
 """What the process writes the number of a file to before it runs it, as it may crash; empty when it has run all."""
 
@@ -40,10 +43,12 @@ def is_installed() -> bool:
         return False
 
 
-def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> list[list[list[Any]]]:
+def stock_results(
+    files: Sequence[FileWithData], calls: Calls, max_seconds: float | None = None
+) -> list[list[list[Any]]]:
     """The results of each call, of each file, which runs all calls one after the other.
 
-    `data` is a `.ptd` file of the first.
+    A file has at most one `.ptd` file. The process is ended after `max_seconds`.
 
     StockError for the first file that does not run, and where ExecuTorch is not installed or takes no such inputs. Once
     all have run, it does not count how the process ends.
@@ -52,15 +57,22 @@ def stock_results(files: Sequence[Path], data: Sequence[Path], calls: Calls) -> 
 
     if not is_installed():
         raise StockError(None, "it is not installed")
-    if len(data) > 1:
-        raise StockError(None, f"it takes one file of weights, and {len(data)} were given")
+    if (most := max(len(data) for _, data in files)) > 1:
+        raise StockError(None, f"it takes one file of weights, and {most} were given")
     with tempfile.TemporaryDirectory(prefix="xir-stock-") as folder:
         given, made, failed = (Path(folder) / name for name in ("calls.pt", "results.pt", "error.json"))
         running = Path(folder) / RUNNING
         torch.save([(method, list(inputs)) for method, inputs in calls], given)
-        names = [*map(str, files), "--", *map(str, data)]
+        names = [str(name) for path, data in files for name in (path, *(data or [""]))]
         command = [sys.executable, "-P", "-m", __name__, str(given), str(made), str(failed), *names]
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        try:
+            ended = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=max_seconds
+            )
+        except subprocess.TimeoutExpired:
+            number = running.read_text() if running.exists() else None
+            index = int(number) if number else None
+            raise StockError(index, f"it took longer than {max_seconds:g} seconds") from None
         if failed.exists():
             error = json.loads(failed.read_text())
             raise StockError(error["file"], error["message"])
@@ -102,20 +114,19 @@ def register_kernels(program: bytes) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process: files of calls, of results and of an error, then programs, `--` and the weights of the first."""
+    """The process: files of calls, of results and of an error, then each program and its weights, which may be ""."""
     import torch
 
     given, made, failed, *files = arguments
-    end = files.index("--")
-    programs, data = files[:end], files[end + 1 :]
+    programs, data = files[::2], files[1::2]
     calls: Calls = torch.load(given, weights_only=True)
     results: list[list[list[Any]]] = []
     register_kernels(Path(programs[0]).read_bytes())
     running = Path(failed).with_name(RUNNING)
-    for index, program in enumerate(programs):
+    for index, (program, weights) in enumerate(zip(programs, data, strict=True)):
         running.write_text(str(index))
         try:
-            results.append(results_of(program, data if index == 0 else (), calls))
+            results.append(results_of(program, [weights] if weights else [], calls))
         except Exception as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             Path(failed).write_text(json.dumps({"file": index, "message": first}))

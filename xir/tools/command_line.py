@@ -8,9 +8,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from xir.ir.shown_text import shortened
+
 
 class UsageError(Exception):
     """The command line or a file it names is wrong; the message is for the user."""
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 def collect_garbage_rarely() -> None:

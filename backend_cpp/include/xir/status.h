@@ -28,7 +28,7 @@ enum class Code {
 std::string_view CodeName(Code code);
 
 // Text as one line of UTF-8, whatever a file or a foreign function put into it: control characters
-// and bytes that are no UTF-8 become \xNN.
+// and bytes that are no UTF-8 become \xNN, and what is too long to be read loses its middle.
 std::string OneLine(std::string text);
 
 // Success costs one null pointer; a failure carries its code and one sentence for the user.

@@ -35,6 +35,10 @@ Result<Container> ReadContainer(Bytes file) {
     return Fail(Code::kInvalidProgram, "the file has ", file.size(),
                 " bytes, too few for a .pte program; it may be truncated");
   }
+  if (HasMagic(file, 4, "BP08")) {
+    return Fail(Code::kUnsupported,
+                "a bundled program, with inputs and results to test it on: give the .pte in it");
+  }
   if (!HasMagic(file, 4, "ET12")) {
     return Fail(Code::kInvalidProgram, "not a .pte program: bytes 4 to 7 are not 'ET12'");
   }

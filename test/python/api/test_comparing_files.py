@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, TimeoutExpired
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from executorch.exir import to_edge_transform_and_lower
 from reference.modules import Function
 from reference.tools import Tool
 from torch import Tensor, nn
+from torch._higher_order_ops.while_loop import while_loop
 
 import xir
 from xir.runtime import same_results, stock_results
@@ -83,7 +85,7 @@ def test_a_file_that_stock_would_refuse_is_not_written(aot: Tool, monkeypatch: p
 
 
 def test_results_in_stock_count(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(files: object, data: object, calls: stock_results.Calls) -> list[list[list[Tensor]]]:
+    def other(files: object, calls: stock_results.Calls, max_seconds: float | None) -> list[list[list[Tensor]]]:
         return [[[X] for _ in calls], [[X + 1] for _ in calls]]
 
     monkeypatch.setattr(same_results, "stock_results", other)
@@ -166,21 +168,50 @@ def process_that_ends(monkeypatch: pytest.MonkeyPatch, running: str | None, resu
     monkeypatch.setattr(stock_results.subprocess, "run", crashed)
 
 
-FILES = [Path("old.pte"), Path("new.pte")]
+FILES: list[stock_results.FileWithData] = [(Path("old.pte"), ()), (Path("new.pte"), ())]
 
 
 @pytest.mark.parametrize(("running", "index"), [(None, None), ("0", 0), ("1", 1)])
 def test_a_file_that_crashes_stock(running: str | None, index: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     process_that_ends(monkeypatch, running)
     with pytest.raises(stock_results.StockError, match=r"^its process ended with exit code -11$") as error:
-        stock_results.stock_results(FILES, [], [])
+        stock_results.stock_results(FILES, [])
     assert error.value.index == index
 
 
 def test_how_the_process_ends_is_no_files_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [[[X]], [[X + 1]]]
     process_that_ends(monkeypatch, "", found)
-    torch.testing.assert_close(stock_results.stock_results(FILES, [], []), found)
+    torch.testing.assert_close(stock_results.stock_results(FILES, []), found)
+
+
+def test_a_file_that_takes_stock_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process is ended, whatever it had begun."""
+
+    def endless(command: list[str], *, timeout: float, **_: object) -> CompletedProcess[str]:
+        assert timeout == 5
+        Path(command[6]).with_name(stock_results.RUNNING).write_text("1")
+        raise TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(stock_results.subprocess, "run", endless)
+    with pytest.raises(stock_results.StockError, match=r"^it took longer than 5 seconds$") as error:
+        stock_results.stock_results(FILES, [], 5)
+    assert error.value.index == 1
+
+
+def test_a_file_that_loops_is_not_compared_for_hours(aot: Tool) -> None:
+    def looped(x: Tensor) -> Tensor:
+        return while_loop(lambda i, x: i < 1_000_000_000, lambda i, x: (i + 1, x.sin()), (torch.tensor(0), x))[1]
+
+    xir.to_edge(torch.export.export(Function(looped), (X,))).to_executorch().save("old.pte")
+    began = time.monotonic()
+    said = aot.refuse("old.pte -o new.pte --no-stock --max-seconds 0.5")
+    assert "old.pte does not run: 'forward' on random inputs: " in said
+    assert "stopped after 0.5 seconds" in said
+    assert time.monotonic() - began < 20
+    assert not Path("new.pte").exists()
+    for wrong in ("-1", "nan", "inf"):
+        assert "--max-seconds must be" in aot.refuse(f"old.pte -o new.pte --max-seconds={wrong}")
 
 
 def test_an_old_file_that_crashes_stock(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,6 +160,10 @@ def test_a_file_that_differs_is_not_written(folder: Path, aot: Tool) -> None:
     [
         ("none.pte -o b.pte", "xir-aot: error: [Errno 2] No such file or directory: 'none.pte'"),
         ("cut.pte -o b.pte", "cut.pte: error: "),
+        (
+            "cut.bpte -o b.pte",
+            "cut.bpte: error: this is a bundled program, with inputs and results to test it on: give",
+        ),
         ("cut.pte -o b.bin", "xir-aot: error: -o takes a .pte file, got 'b.bin'"),
         ("cut.pte", "xir-aot: error: the following arguments are required: -o/--output"),
         ("cut.pte -o b.pte --cpu zen9", "xir-aot: error: "),
@@ -167,5 +171,30 @@ def test_a_file_that_differs_is_not_written(folder: Path, aot: Tool) -> None:
 )
 def test_errors_are_one_line(folder: Path, aot: Tool, arguments: str, message: str) -> None:
     (folder / "cut.pte").write_bytes(b"\x20\0\0\0ET12" + bytes(90))
+    (folder / "cut.bpte").write_bytes(b"\x20\0\0\0BP08" + bytes(90))
     assert aot.refuse(arguments).startswith(message)
     assert not (folder / "b.pte").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("output", ["/proc/better.pte", "/proc/nowhere/better.pte", "taken.pte"])
+def test_what_cannot_be_written_is_called_what_the_user_called_it(output: str, aot: Tool) -> None:
+    """Not the name of a draft, which says nothing to anybody."""
+    xir.to_edge(torch.export.export(nn.ReLU(), (X,))).to_executorch().save("old.pte")
+    Path("taken.pte").mkdir()
+    error = aot.refuse(f"old.pte -o {output} --no-stock")
+    assert error.startswith("xir-aot: error: [Errno ")
+    assert error.endswith(f": '{output}'\n")
+    assert sorted(os.listdir()) == ["old.pte", "taken.pte"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_for_the_runtime_of_xir_alone(aot: Tool) -> None:
+    """Is not compared in stock's, which would refuse it."""
+    path = stock_file(Path("stock.pte"), Gated, torch.randn(1, 8, 6, 6))
+    out = aot(f"{path} -o better.pte --target xir")
+    assert "better.pte: compared in xir's runtime alone, as was asked for\n" in out
+    assert b"XirXnnpackBackend" in Path("better.pte").read_bytes()
+    x = torch.randn(1, 8, 6, 6)
+    old, new = (Runtime.get().load_program(name).load_method().execute([x])[0] for name in ("stock.pte", "better.pte"))
+    assert (new - old).abs().max() <= 1e-4 * old.abs().max()

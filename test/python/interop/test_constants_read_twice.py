@@ -58,7 +58,7 @@ def test_stock_computes_what_eager_does(tmp_path: Path) -> None:
     }
     for name, file in files.items():
         file.save(tmp_path / name)
-    results = stock_results([tmp_path / name for name in files], [], [("forward", [x])] * 2)
+    results = stock_results([(tmp_path / name, ()) for name in files], [("forward", [x])] * 2)
     for model, calls in zip([*models, models[0]], results, strict=True):
         expected = model(x)
         for found in calls:

@@ -32,6 +32,17 @@ def test_a_file_appears_complete_or_not_at_all(tmp_path: Path):
     assert path.stat().st_mode == reference.stat().st_mode
 
 
+def test_an_error_is_of_the_file_and_not_of_its_draft(tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(OSError, match=r"^\[Errno \d+\] [^:]+: '/proc/out.pte'$"), atomic_file("/proc/out.pte"):
+        pass
+    gone = tmp_path / "gone" / "out.pte"
+    with pytest.raises(OSError, match=rf"^\[Errno \d+\] [^:]+: '{gone}'$"), atomic_file(gone):
+        pass
+    assert os.listdir(tmp_path) == ["folder"]
+
+
 def test_devices_and_links_are_kept(tmp_path: Path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")

@@ -30,8 +30,8 @@ def before_and_after(
         ("arenas", *(size_text(int(_total(each, "arena"))) for each in facts)),
         ("tensors in a delegate", *(size_text(int(_total(each, "memory"))) for each in facts)),
     ]
-    for profile in knowing_most(processors(cpu, threads).profiles, programs):
-        times = (predicted_microseconds(program, profile) / 1e6 for program in programs)
+    for profile in knowing_most(processors(cpu).profiles, programs):
+        times = (predicted_microseconds(program, profile, threads=threads or 1) / 1e6 for program in programs)
         rows.append((f"predicted, {profile.processor}", *map(_time, times)))
     rows.append((f"measured, {threads_text(threads or 1)}", _time(found.before), _time(found.after)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
+import math
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xir.cost.profile import threads_text
-from xir.files import size_text
+from xir.files import move_to, new_folder_beside, size_text
+from xir.ir.shown_text import shortened
 from xir.plugin_loading import PLUGIN_HELP
 from xir.progress import step
 from xir.tools.aot.arguments import DEFAULT_CPU, add_contract_options, add_partitioner_options, partitioner_of
-from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, size_of
+from xir.tools.aot.attempts import Attempt, Attempts, fixed_inputs, kept_apart, size_of, size_with
 from xir.tools.aot.contract import contract_of, tell_broken, wanted_remarks
 from xir.tools.aot.given_inputs import given_calls
 from xir.tools.aot.results import forms_chosen
@@ -26,16 +26,19 @@ if TYPE_CHECKING:
     from xir.api import ExecutorchProgram
     from xir.runtime.same_results import MethodCall
 
-OPTIONS = ("cpu", "threads", "max_growth", "max_error", "max_arena")
+OPTIONS = ("cpu", "threads", "target", "max_growth", "max_error", "max_arena")
 """The options of `XnnpackPartitioner` that say something of nodes that there are already."""
+
+MOST_SECONDS = 60.0
+"""How long a call may take, unless --max-seconds says it: a stranger's file may loop for hours."""
 
 MOST_DIFFERENT = 1e-4
 """By how much of an output's largest magnitude results may differ, unless --max-difference says it."""
 
 
 def is_existing(arguments: Sequence[str]) -> bool:
-    """Whether the command line names a `.pte` file to optimise."""
-    return any(each.endswith(".pte") and not each.startswith("-") for each in arguments[:1])
+    """Whether the command line names a `.pte` file to optimise, or one with test cases around it, which is refused."""
+    return any(each.endswith((".pte", ".bpte")) and not each.startswith("-") for each in arguments[:1])
 
 
 def optimize_file(arguments: Sequence[str]) -> int:
@@ -57,9 +60,9 @@ def optimize_file(arguments: Sequence[str]) -> int:
     except BrokenContractError as error:
         tell_broken(error, options.output)
     except NotComparedError as error:
-        print(f"xir-aot: error: {options.program}: {error}: nothing is written", file=sys.stderr)
+        print(f"xir-aot: error: {options.program}: {shortened(str(error))}: nothing is written", file=sys.stderr)
     except (XirRuntimeError, NotRunError) as error:
-        print(f"xir-aot: error: {options.program} does not run: {error}", file=sys.stderr)
+        print(f"xir-aot: error: {options.program} does not run: {shortened(str(error))}", file=sys.stderr)
     return 1
 
 
@@ -75,6 +78,11 @@ def argument_parser() -> ArgumentParser:
     parser.add_argument("-o", "--output", metavar="FILE.pte", type=Path, required=True, help="the file to write")
     parser.add_argument(
         "--data", metavar="FILE.ptd", type=Path, action="append", default=[], help="a file of weights; repeat for more"
+    )
+    parser.add_argument(
+        "--data-apart",
+        action="store_true",
+        help="let the new file read there what the files of --data have, which others may share, and hold what is new",
     )
     parser.add_argument(
         "--max-difference",
@@ -98,6 +106,13 @@ def argument_parser() -> ArgumentParser:
         default=True,
         help="compare in stock ExecuTorch's runtime as well, if it is installed (default: yes)",
     )
+    parser.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=float,
+        default=MOST_SECONDS,
+        help="compare nothing that takes longer than S seconds for a call (default: %(default)g; 0: no limit)",
+    )
     parser.add_argument("--load-plugin", metavar="PLUGIN", action="append", help=PLUGIN_HELP)
     add_contract_options(parser)
     add_partitioner_options(parser, OPTIONS)
@@ -111,17 +126,24 @@ def _optimize(options: argparse.Namespace) -> int:
 
     if options.output.suffix != ".pte":
         raise UsageError(f"-o takes a .pte file, got '{options.output}'")
+    if options.data_apart and not options.data:
+        raise UsageError("--data-apart is for the weights of --data: give that as well")
+    if not 0 <= options.max_seconds < math.inf:
+        raise UsageError(f"--max-seconds must be at least 0, not {options.max_seconds:g}")
     contract = contract_of(options)
     partitioner = partitioner_of(options)
+    # Stock ExecuTorch refuses delegates of xir's own, which is what was asked for.
+    options.in_stock = options.stock and partitioner.target == "executorch"
     with step(f"Reading {options.program}"):
         old = load(options.program, data=options.data)
     given = given_calls(options.inputs, old.method_names)
-    calls = calls_of(options.program, old.method_names, options.data, given, fixed_inputs(old))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+    calls = calls_of(
+        options.program, old.method_names, options.data, given, fixed_inputs(old), max_seconds=options.max_seconds
+    )
     before = size_of(options)
-    with tempfile.TemporaryDirectory(prefix=".xir-", dir=options.output.parent) as folder:
+    with new_folder_beside(options.output) as folder:
         remarks = wanted_remarks(contract, None)
-        best = Attempts(options, old, partitioner, calls, Path(folder), remarks).first()
+        best = Attempts(options, old, partitioner, calls, folder, remarks).first()
         try:
             kept = None if contract is None else contract.hold(best.program)
         except BrokenContractError:
@@ -129,8 +151,9 @@ def _optimize(options: argparse.Namespace) -> int:
                 print(_passed_over(options.output, best), file=sys.stderr)
             raise
         with nullcontext() if kept is None else kept.written():
-            os.replace(best.path, options.output)
-    _tell(options, partitioner.threads, old, best, (before, options.output.stat().st_size), calls)
+            move_to(best.path, options.output)
+    sizes = before, size_with(options.output, kept_apart(options))
+    _tell(options, partitioner.threads, old, best, sizes, calls)
     for line in () if kept is None else kept.lines():
         print(line)
     return 0
@@ -168,8 +191,10 @@ def _tell(
     print(f"{options.output}: {same}, {found.ratio:.2f} of the time on {on}, both on {_inputs(calls)}")
     if found.without_stock is None:
         print(f"{options.output}: compared in xir's runtime and in stock ExecuTorch's")
-    elif options.stock:
+    elif options.in_stock:
         print(f"{options.output}: compared in xir's runtime alone; stock ExecuTorch's: {found.without_stock}")
+    else:
+        print(f"{options.output}: compared in xir's runtime alone, as was asked for")
     for line in before_and_after((old, new), sizes, found, cpu, threads):
         print(f"    {line}".rstrip())
 
@@ -177,7 +202,8 @@ def _tell(
 def _passed_over(output: Path, taken: Attempt) -> str:
     """What is optimised, and why not more."""
     verb = "are" if "delegates" in taken.way.what else "is"
-    return f"{output}: {taken.way.what} {verb} optimised ({'; '.join(taken.passed_over)})"
+    reasons = "; ".join(map(shortened, taken.passed_over))
+    return f"{output}: {taken.way.what} {verb} optimised ({reasons})"
 
 
 def _inputs(calls: Sequence[MethodCall]) -> str:
