@@ -240,7 +240,7 @@ def choose(placed: Placed, profile: CostProfile) -> Choice:
         for form, run in runs.items():
             measured[form] = min(measured[form], shortest(run, FEWEST_ROUNDS, ROUND_SECONDS, before))
     costs = {form: predicted(convolution, form, layer.image[0], layer.bounded, profile) / 1e3 for form in forms}
-    times = predictions(node, convolution, forms[1:], [profile], is_generic=False)
+    times = predictions(node, convolution, forms[1:], [profile], also_on_two=False)
     return Choice(measured, costs, fastest(worthwhile(times, (LEAST_GAIN,))))
 
 

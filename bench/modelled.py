@@ -79,7 +79,7 @@ def chosen_forms(placed: Placed, both: Both) -> Chosen:
     assert convolution is not None
     both = both.of_program(placed.weights)
     times = [
-        predictions(node, convolution, convolution.forms(MAX_ERROR), [each], is_generic=False)
+        predictions(node, convolution, convolution.forms(MAX_ERROR), [each], also_on_two=False)
         for each in (both.measured, both.modelled)
     ]
     forms = [
