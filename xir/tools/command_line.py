@@ -14,8 +14,13 @@ from xir.ir.shown_text import shortened
 class UsageError(Exception):
     """The command line or a file it names is wrong; the message is for the user."""
 
+    def __init__(self, message: str, *, command: str = ""):
+        super().__init__(message)
+        self.command = command
+        """What the message ends in, to be run next: it is shown whole, however long it is."""
+
     def __str__(self) -> str:
-        return shortened(super().__str__())
+        return shortened(super().__str__()) + self.command
 
 
 def collect_garbage_rarely() -> None:

@@ -165,15 +165,17 @@ def _compile(options: argparse.Namespace, partitioners: Sequence[Partitioner]) -
     if found is None or (math.isfinite(found.difference) and found.sqnr >= least):
         return 0
     noise = None if options.quantize is None else _noise(program, exact)
+    command = ""
     if noise is not None and noise.sqnr < found.sqnr + NOISE_MARGIN:
         next_step = (
             f"quantisation itself is {noise.sqnr:.1f} dB: --quantize-report names the layers, --min-sqnr and "
             "--max-drop leave the worst in float, and more of the data that it is for helps --calibration"
         )
     else:
-        next_step = f"to find out why, run {bisect_command_of(options, partitioners)}"
+        next_step, command = "to find out why, run ", bisect_command_of(options, partitioners)
     raise UsageError(
-        f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr): {next_step}"
+        f"{path}: {found.where} {found.sqnr:.1f} dB from PyTorch's, where {least:g} dB pass (--test-sqnr): {next_step}",
+        command=command,
     )
 
 

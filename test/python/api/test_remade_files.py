@@ -552,7 +552,9 @@ def test_two_threads_count(tmp_path: Path, aot: Tool, monkeypatch: pytest.Monkey
     path = stock_file(nn.Linear(8, 16), (torch.randn(2, 8),), tmp_path / "stock.pte", delegates=False)
     for more, is_taken in ((1.05, True), (1.2, False)):
 
-        def predicted(program: xir.ExecutorchProgram, *_: object, threads: int, more: float = more) -> float:
+        def predicted(
+            program: xir.ExecutorchProgram, _: object, runtime: object, threads: int, more: float = more
+        ) -> float:
             after = 4.9 if threads == 1 else 5.0 * more
             return after if program.passes else 5.0
 
@@ -581,7 +583,7 @@ def test_a_file_is_slower_in_neither_runtime(
 ) -> None:
     path = stock_file(nn.Linear(8, 16), (torch.randn(2, 8),), tmp_path / "stock.pte", delegates=False)
 
-    def predicted(program: xir.ExecutorchProgram, profile: object, outside_in: str, **_: object) -> float:
+    def predicted(program: xir.ExecutorchProgram, profile: object, outside_in: str, threads: int) -> float:
         return 9.0 if program.passes and outside_in == runtime else 5.0
 
     monkeypatch.setattr("xir.tools.aot.attempts.predicted_microseconds", predicted)
