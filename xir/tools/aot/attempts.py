@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from xir.cost.processors import Processors, processors
+from xir.cost.profile import threads_text
 from xir.dialects.delegate import GraphOp
 from xir.files import size_text
 from xir.ir.diagnostics import DiagnosticError
@@ -90,10 +91,12 @@ class _Times:
     after: float
     most: float
     """How many times the time before is not slower."""
+    decides: bool
+    """Whether something is to be gained, instead of not to be lost."""
 
     @property
     def where(self) -> str:
-        threads = "" if self.threads == 1 else ", with two threads"
+        threads = "" if self.threads == 1 else f", {threads_text(self.threads)}"
         return f"{self.processor}{threads}{' in stock ExecuTorch' if self.runtime == 'stock' else ''}"
 
     @property
@@ -102,7 +105,7 @@ class _Times:
 
     @property
     def is_faster(self) -> bool:
-        return self.after * SLOWER < self.before if self.threads == 1 else not self.is_slower
+        return self.after * SLOWER < self.before if self.decides else not self.is_slower
 
 
 def _microseconds(time: float) -> str:
@@ -180,18 +183,18 @@ class Attempts:
     def _predicted(self, before: ExecutorchProgram, after: ExecutorchProgram) -> list[_Times]:
         """The times of two programs in either runtime, by the profiles that know the most of them: on the threads that
         the file is for, or on one and on two."""
+        asked = self.partitioner.threads
         found: list[_Times] = []
         for profile, runtime in product(knowing_most(self._processors.profiles, (before, after)), get_args(OutsideIn)):
             gained = 0.0
-            for threads in [self.partitioner.threads] if self.partitioner.threads else [1, 2]:
+            for threads in [asked] if asked else [1, 2]:
                 old, new = (predicted_microseconds(each, profile, runtime, threads) for each in (before, after))
-                most = SLOWER
-                if threads == 1:
-                    gained = old / new if new else 0.0
-                elif not self.partitioner.threads:
+                most, decides = SLOWER, threads == (asked or 1)
+                if not decides:
                     # For one processor forms of convolutions are chosen by one thread, and two would refuse some.
                     most = max(1 + MOST_LOST, 0.0 if self._processors.is_generic else gained)
-                found.append(_Times(profile.processor, threads, runtime, old, new, most))
+                gained = old / new if new else 0.0
+                found.append(_Times(profile.processor, threads, runtime, old, new, most, decides))
         return found
 
     def _made(self, way: Approach, path: Path) -> ExecutorchProgram:
