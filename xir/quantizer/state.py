@@ -67,7 +67,7 @@ def writes(node: Node) -> bool:
     return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
 
 
-def attribute(module: GraphModule, name: str) -> Any:
+def attribute(module: nn.Module, name: str) -> Any:
     """The parameter, buffer or constant of a dotted name."""
     value: Any = module
     for part in name.split("."):

@@ -10,6 +10,7 @@ import re
 import shutil
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +20,13 @@ from llm.tiny_models import TWO_LAYERS, write_family
 from torch import nn
 
 from xir.llm import ExportOptions, LlmError, Tokenizer, calibration_of, export, load, perplexity
+from xir.llm.huggingface import calibration
 from xir.llm.huggingface.calibration import perplexity_of
 from xir.llm.huggingface.quantization import Int4Weight, QuantizedLinear, _looking_up_rows, quantize
 from xir.llm.huggingface.sensitivity import divergences, layers_to_keep
 from xir.llm.texts import HELD_OUT, LENGTH, PIECES, Calibration
 from xir.llm.tiny import TEXT, write_tokenizer
+from xir.quantizer.compensation import compensated
 from xir.tools.xir_llm import main
 
 two_layers = partial(write_family, **TWO_LAYERS)
@@ -81,6 +84,29 @@ def test_what_texts_do_not_reach_is_rounded_to_the_nearest(tmp_path: Path) -> No
     wanted = Int4Weight.nearest(model.spare.weight, 32)
     quantize(model, "int4", 32, texts=texts(2, 32))
     assert torch.equal(model.get_submodule("spare").quantized.packed, wanted.packed)
+
+
+def test_weights_are_given_up_as_they_are_rounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All at once, beside their integers, they would take too much memory."""
+    model = two_layers("Llama", tmp_path, tie_word_embeddings=False)
+    left: list[int] = []
+
+    def noting(*given: Any) -> Any:
+        left.append(sum(each.numel() for each in model.parameters()))
+        return compensated(*given)
+
+    monkeypatch.setattr(calibration, "compensated", noting)
+    sizes = [each.weight.numel() for each in model.modules() if isinstance(each, nn.Linear)]
+    quantize(model, "int4", 32, texts=texts(2, 32))
+    assert sorted(before - after for before, after in pairwise(left)) == sorted(sizes[:-1])
+
+
+def test_a_table_stays_whose_weight_is_rounded_for_a_layer(tmp_path: Path) -> None:
+    model = two_layers("Llama", tmp_path, tie_word_embeddings=True)
+    table = model.get_input_embeddings().weight.detach().clone()
+    quantize(model, "int4", 32, "none", texts=texts(2, 32))
+    assert torch.equal(model.get_input_embeddings().weight, table)
+    assert isinstance(model.get_output_embeddings(), QuantizedLinear)
 
 
 def test_groups_that_do_not_divide(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from xir.llm.errors import LlmError, first_line
 from xir.llm.huggingface.checkpoint import quiet
 from xir.quantizer.compensation import Rounded, compensated
 from xir.quantizer.layerwise import LinearLayer, round_by_layer
+from xir.quantizer.parameter_readers import ParameterReaders
+from xir.quantizer.state import attribute
 
 LIMITS = (-8, 7)
 
@@ -37,7 +39,8 @@ def round_linear_layers(
 ) -> None:
     """Round the linear layers at these paths (`model.layers.0.mlp.up_proj`) for the texts, and hand each to `take`.
 
-    Texts are tokens, as many in each. What the texts do not reach is not rounded; the model stays as it is. LlmError
+    Texts are tokens, as many in each. What the texts do not reach is not rounded. Weights that were handed over are
+    emptied, unless something else reads them: all in fp32 beside their integers would take too much memory. LlmError
     where torch cannot export the model.
     """
     samples = [(torch.tensor([text]),) for text in texts]
@@ -49,14 +52,18 @@ def round_linear_layers(
     assert isinstance(graph, GraphModule)
     wanted = {f"model.{path}.weight": path for path in paths}
 
+    layers = [each for each in map(_layer, graph.graph.nodes) if each and each.name in wanted]
+    readers, known = ParameterReaders(graph.graph), {layer.node for layer in layers}
+
     def round_weight(layer: LinearLayer, weight: Tensor, moments: Tensor) -> Tensor:
         rounded = compensated(weight, moments, group_size, LIMITS)
         take(wanted[layer.name], rounded)
+        if known.issuperset(readers.of(layer.name)):
+            for owner, name in ((graph, layer.name), (model, f"{wanted[layer.name]}.weight")):
+                attribute(owner, name).data = torch.empty(0)
         return rounded.weight()
 
-    round_by_layer(
-        graph, [each for each in map(_layer, graph.graph.nodes) if each and each.name in wanted], samples, round_weight
-    )
+    round_by_layer(graph, layers, samples, round_weight)
 
 
 def _layer(node: Node) -> LinearLayer | None:
