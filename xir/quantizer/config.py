@@ -38,8 +38,9 @@ class QuantConfig:
     where 8-bit products read them, and the products' weights up. In `static`, give the results of linear layers that
     only floating point reads about the same range in each channel."""
     effort: Effort = "fast"
-    """How to round 8-bit weights, for the whole model. `fast` rounds to the nearest; `best` rounds one weight after the
-    other, so that the errors of an output channel compensate for each other on the calibration inputs."""
+    """How to round 8-bit weights of static layers. `fast` rounds to the nearest; `best` rounds one weight after the
+    other, so that the errors of an output channel compensate for each other on the calibration inputs. Dynamic layers
+    are rounded so in any case, if there are calibration inputs."""
     bias_correction: bool = True
     """In static mode, correct biases for the shift that rounding weights and operands causes in each output channel's
     mean, and the weights that read a table of embeddings for their rounded rows."""

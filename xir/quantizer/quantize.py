@@ -36,7 +36,8 @@ from .operand_noise import OperandNoise
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
-from .rounding import round_layers
+from .rounding import LARGEST_SAMPLES, round_layers
+from .rounding_work import affordable
 from .scaled_results import scale_results
 from .search import Goal
 from .smoothing import smooth
@@ -61,7 +62,7 @@ class Calibrated:
     correctable: Sequence[str]
     """The layers whose biases are corrected."""
     roundable: Sequence[str]
-    """The layers whose weights and biases `effort` is about."""
+    """The layers whose weights are rounded one after the other, and their biases with them."""
     effort: Effort
 
 
@@ -80,9 +81,9 @@ def quantize(
 
     - `model`: a module in evaluation mode, which is exported with `sample_inputs`, `kwargs` and `dynamic_shapes` as by
       `torch.export.export`, or an exported program. Inputs may be lists and dicts of tensors, numbers and None.
-    - `calibration`: inputs for choosing static ranges and for rounding 4-bit weights, an iterable of tuples of
-      positional arguments, dicts of keyword arguments, pairs `(args, kwargs)`, or tensors for a single input. Labels
-      may follow the inputs, and are ignored. By default the sample inputs, with 4-bit weights rounded to the nearest.
+    - `calibration`: inputs for choosing static ranges and for rounding the weights of dynamic layers, an iterable of
+      tuples of positional arguments, dicts of keyword arguments, pairs `(args, kwargs)`, or tensors for a single input.
+      Labels may follow the inputs, and are ignored. By default the sample inputs, with weights rounded to the nearest.
     - `config`: static int8 by default; an `XnnpackQuantizer` has settings for each module and operator.
     - `metric`: a function of a callable program that returns a number or a dict of numbers, the larger the better;
       `QuantConfig.max_drop` bounds how much they may fall.
@@ -245,7 +246,7 @@ def prepared(
             smooth(observed, first)
             scale_results(observed, first)
     names, means = tuple(quantizer.correctable), OperandMeans(observed, quantizer.correctable)
-    roundable = (*names, *quantizer.dynamic) if is_given else names
+    roundable = (*(names if quantizer.effort == "best" else ()), *(quantizer.dynamic if is_given else ()))
     floats = without_observers(observed)
     with unchanged_buffers(program):
         calibrate(means, chain(first, left), first)
@@ -266,12 +267,21 @@ def rounded(calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), *, 
         calibrated.noise.take_back(means)
     if samples:
         means.compensated = round_fine_weights(means.observed, samples)
-    is_best = calibrated.effort == "best" and not is_plain
-    if not is_best or not round_layers(means.observed, calibrated.roundable, calibrated.first):
+    if is_plain or not _round_layers(calibrated):
         means.correct_biases()
     graph = convert_pt2e(means.observed)
     show_batch_norms(graph)
     return graph
+
+
+def _round_layers(calibrated: Calibrated) -> bool:
+    """Round weights one after the other, as far as `effort` allows. Whether static layers have their biases by that."""
+    observed, names, samples = calibrated.means.observed, calibrated.roundable, calibrated.first
+    is_best = calibrated.effort == "best"
+    if not is_best:
+        calibrated.means.correct_biases()
+    count = LARGEST_SAMPLES if is_best else affordable(observed, names, samples)
+    return bool(count and names and round_layers(observed, names, samples, count)) or not is_best
 
 
 def _verified(

@@ -22,10 +22,11 @@ from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxO
 
 from xir.progress import counted
 
+from .compensation import BLOCK
 from .layerwise import by_token
 from .observers import Range, TokenRange
 from .operators import Operators, arguments_of
-from .parameter_readers import ParameterReaders
+from .parameter_readers import ParameterReaders, parameter_of
 from .state import attribute, computed, set_parameter, writes
 
 LARGEST_SAMPLES = 32
@@ -42,16 +43,23 @@ DAMPING = 0.01
 """What is added to the second moments' diagonal, of its mean, so that they can be inverted; as in GPTQ."""
 
 
-def round_layers(observed: GraphModule, names: Collection[str], samples: Sequence[tuple[Any, ...]]) -> bool:
-    """Round the weights of these layers in a calibrated graph, and correct their biases. It gets parameters of its own.
+def round_layers(
+    observed: GraphModule, names: Collection[str], samples: Sequence[tuple[Any, ...]], most: int = LARGEST_SAMPLES
+) -> bool:
+    """Round the weights of these layers in a calibrated graph, and correct their biases, on at most so many samples.
 
-    A graph that writes to its buffers is left alone: it depends on the order of inputs. Whether it was not.
+    The graph gets parameters of its own. One that writes to its buffers is left alone: it depends on the order of
+    inputs. Whether it was not.
     """
     if any(writes(node) and _is_attribute(node) for node in observed.graph.nodes):
         return False
-    every = max(len(samples) // LARGEST_SAMPLES, 1)
-    chosen = list(islice(samples, 0, every * LARGEST_SAMPLES, every))
+    every = max(len(samples) // most, 1)
+    chosen = list(islice(samples, 0, every * most, every))
     with torch.no_grad():
+        shared = _SharedWeights(observed, frozenset(names), chosen)
+        if shared.known:
+            shared.run()
+            shared.round()
         _Walk(observed, frozenset(names), chosen).run()
     return True
 
@@ -110,14 +118,22 @@ class _Walk:
             return [Grid.of(observer, known[0]).round(known[0])] * len(self._samples)
         return known
 
-    def _round(self, node: Node) -> None:
-        """Round a layer's weight, and correct its bias."""
+    def _operands(self, node: Node) -> tuple[Node, Node]:
         value, weight = self._operators.weighted_arguments(node)
         assert value is not None
         assert weight is not None
-        source = self._readers.owned(weight)
+        return value, weight
+
+    def _observer(self, weight: Node) -> Any:
+        """That of a weight in 8 bits; None for others."""
         observer = self._observed.get_submodule(str(weight.target)) if weight.op == "call_module" else None
-        if source is None or not isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver):
+        return observer if isinstance(observer, MinMaxObserver | PerChannelMinMaxObserver) else None
+
+    def _round(self, node: Node) -> None:
+        """Round a layer's weight, and correct its bias."""
+        value, weight = self._operands(node)
+        source, observer = self._readers.owned(weight), self._observer(weight)
+        if source is None or observer is None:
             return
         bias = self._operators.bias(node)
         shift = self._readers.owned(bias) if bias is not None else None
@@ -148,6 +164,42 @@ class _Walk:
             rows = result.movedim(channel, -1).flatten(0, -2)
             total, count = total + rows.sum(0), count + len(rows)
         return total / count if count else None
+
+
+class _SharedWeights(_Walk):
+    """The weights that several of the layers share, and nothing else reads: each is rounded for what all of them read,
+    before the layers are rounded one after the other."""
+
+    def __init__(self, observed: GraphModule, names: frozenset[str], samples: Sequence[tuple[Any, ...]]):
+        super().__init__(observed, names, samples)
+        self.known: dict[str, list[Node]] = {}
+        """The layers by the name of the weight."""
+        for node in observed.graph.nodes:
+            name = parameter_of(self._operands(node)[1]) if node.name in names else None
+            readers = () if name is None else self._readers.of(name)
+            if name is not None and len(readers) > 1 and all(each.name in names for each in readers):
+                self.known.setdefault(name, []).append(node)
+        self._layers = {node: name for name, found in self.known.items() for node in found}
+        self._moments: dict[str, list[Tensor | None]] = {}
+
+    def _round(self, node: Node) -> None:
+        """Take the moments of what a layer reads."""
+        if node in self._layers:
+            name, value = self._layers[node], self._values[self._operands(node)[0]]
+            operands = _Operands(node, attribute(self._observed, name).detach(), value, has_bias=False)
+            self._moments.setdefault(name, []).append(_moments_of(operands, self._operators))
+
+    def round(self) -> None:
+        """Give the graph the rounded weights."""
+        for name, layers in self.known.items():
+            observers = [self._observer(self._operands(layer)[1]) for layer in layers]
+            moments = [each for each in self._moments[name] if each is not None]
+            if len(moments) < len(layers) or any(each is None for each in observers):
+                continue
+            weight = attribute(self._observed, name).detach()
+            grids = [Grid.of(each, weight) for each in observers]
+            if all(each.axis == 0 and torch.equal(each.scale, grids[0].scale) for each in grids):
+                set_parameter(self._observed, name, _take_up(weight, torch.stack(moments).mean(0), grids[0]))
 
 
 @dataclass(frozen=True)
@@ -188,16 +240,8 @@ class _Operands:
 
 def _rounded(operands: _Operands, grid: Grid, operators: Operators) -> Tensor | None:
     """The weight rounded for the operands; None for a kind of layer, or a size, that it is not done for."""
-    weight = operands.weight
-    groups, inputs = sizes_of(operands.node, weight, operators)
-    if groups is None or inputs > LARGEST_INPUTS or grid.axis != 0:
-        return None
-    moments = _moments(operands, groups, inputs)
-    if moments is None:
-        return None
-    rows = weight.reshape(groups, -1, inputs)
-    scales = grid.scale.reshape(groups, -1)
-    return _take_up(rows, scales, moments, grid).reshape(weight.shape)
+    moments = _moments_of(operands, operators) if grid.axis == 0 else None
+    return None if moments is None else _take_up(operands.weight, moments, grid)
 
 
 def sizes_of(node: Node, weight: Tensor, operators: Operators) -> tuple[int | None, int]:
@@ -210,8 +254,12 @@ def sizes_of(node: Node, weight: Tensor, operators: Operators) -> tuple[int | No
     return None, 0
 
 
-def _moments(operands: _Operands, groups: int, inputs: int) -> Tensor | None:
-    """The second moments [groups, inputs, inputs] of what output channels read, about the mean if a bias has that."""
+def _moments_of(operands: _Operands, operators: Operators) -> Tensor | None:
+    """The second moments [groups, inputs, inputs] of what output channels read, about the mean if a bias has that; None
+    for a kind of layer, or a size, that is not rounded."""
+    groups, inputs = sizes_of(operands.node, operands.weight, operators)
+    if groups is None or inputs > LARGEST_INPUTS:
+        return None
     second = torch.zeros(groups, inputs, inputs)
     first, count = torch.zeros(groups, inputs), 0
     for value in operands.values:
@@ -246,17 +294,24 @@ def columns_of(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tens
     return columns.reshape(len(image), groups, -1, columns.shape[-1]).permute(1, 2, 0, 3).flatten(2)
 
 
-def _take_up(weights: Tensor, scales: Tensor, moments: Tensor, grid: Grid) -> Tensor:
-    """Weights [groups, channels, inputs] on the grid; scales are [groups, channels]."""
-    size = moments.shape[-1]
+def _take_up(weight: Tensor, moments: Tensor, grid: Grid) -> Tensor:
+    """A weight on its grid, which has a scale for each output channel, rounded for inputs with these moments."""
+    groups, size, _ = moments.shape
+    scales = grid.scale.reshape(groups, -1)
     mean = moments.diagonal(dim1=-2, dim2=-1).mean(-1)
     damping = DAMPING * mean + 1e-8 * mean.max().clamp(min=1e-20)
     inverse = torch.cholesky_inverse(torch.linalg.cholesky(moments + damping[:, None, None] * torch.eye(size)))
     upper = torch.linalg.cholesky(inverse, upper=True)
-    left, rounded = weights.clone(), torch.empty_like(weights)
-    for place in range(size):
-        column = left[..., place]
-        rounded[..., place] = (column / scales).round().clamp(grid.low, grid.high) * scales
-        error = (column - rounded[..., place]) / upper[:, place, place, None]
-        left[..., place:] -= error[..., None] * upper[:, None, place, place:]
-    return rounded
+    # Columns are rows here: each is contiguous, and after a block all others take up its errors by one product.
+    left = weight.reshape(groups, -1, size).mT.clone(memory_format=torch.contiguous_format)
+    rounded = torch.empty_like(left)
+    for begin in range(0, size, BLOCK):
+        end = min(begin + BLOCK, size)
+        errors = torch.empty_like(left[:, begin:end])
+        for place in range(begin, end):
+            column = left[:, place]
+            rounded[:, place] = (column / scales).round_().clamp_(grid.low, grid.high).mul_(scales)
+            errors[:, place - begin] = error = (column - rounded[:, place]) / upper[:, place, place, None]
+            left[:, place + 1 : end].baddbmm_(upper[:, place, place + 1 : end, None], error[:, None], alpha=-1)
+        left[:, end:].baddbmm_(upper[:, begin:end, end:].mT, errors, alpha=-1)
+    return rounded.mT.reshape(weight.shape).contiguous()

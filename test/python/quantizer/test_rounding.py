@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.fx import Node
 
 import xir
-from xir.quantizer import QuantConfig
+from xir.quantizer import QuantConfig, rounding_work
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -108,6 +108,66 @@ def test_a_model_with_state_is_rounded_to_the_nearest() -> None:
         weights(xir.quantize(model, inputs[0], inputs, QuantConfig(effort=effort))) for effort in ("best", "fast")
     )
     assert all(torch.equal(one, other) for one, other in zip(best, plain, strict=True))
+
+
+class Twice(nn.Module):
+    """Layers for inputs that go together; a third reads the first one's weights again if they are `shared`."""
+
+    def __init__(self, *, shared: bool, bias: bool) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(64, 64, bias=bias), nn.Linear(64, 16, bias=bias)
+        self.middle = self.first if shared else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(torch.tanh(self.middle(torch.tanh(self.first(x)))))
+
+
+@pytest.mark.parametrize(("shared", "bias"), [(False, True), (True, True), (True, False)])
+def test_calibration_inputs_round_dynamic_layers_for_their_outputs(shared: bool, bias: bool) -> None:
+    """Errors of neighbouring weights make up for each other, on other inputs as well."""
+    torch.manual_seed(1)
+    model = Twice(shared=shared, bias=bias).eval()
+    mixed = torch.randn(8, 64)
+    seen, others = ([(torch.randn(64, 8) @ mixed,) for _ in range(8)] for _ in range(2))
+
+    def found(calibration: list[tuple[Tensor]] | None) -> Any:
+        return xir.quantize(model, seen[0], calibration, QuantConfig("dynamic"), verify=True)
+
+    rounded, nearest = found(seen), found(None)
+    assert all(bool((one != other).any()) for one, other in zip(weights(rounded), weights(nearest), strict=True))
+    assert quality(model, rounded, others) > quality(model, nearest, others) + 1
+
+
+def test_dynamic_layers_are_rounded_on_as_many_inputs_as_a_minute_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too much work leaves the nearest integers, but for `best`."""
+    model = Twice(shared=False, bias=True).eval()
+    rows = [(torch.randn(64, 64),) for _ in range(8)]
+    graph = torch.export.export(model, rows[0]).module()
+    layers = [node.name for node in graph.graph.nodes if "linear" in str(node.target)]
+    once = 2 * 64**3 * 2 / 3 + (64 + 16) * 64**2 / 2
+    sample = 64 * (2 * 64**2 + 2 * (64 + 16) * 64)
+    for most, count in ((once + 3.9 * sample, 0), (once + 5.5 * sample, 5), (once + 99 * sample, 8)):
+        monkeypatch.setattr(rounding_work, "MOST_WORK", most)
+        assert rounding_work.affordable(graph, layers, rows) == count
+        assert rounding_work.affordable(graph, layers, rows[:1]) == bool(once + sample < most)
+    monkeypatch.setattr(rounding_work, "MOST_WORK", once)
+    fast, best = (QuantConfig("dynamic", smoothing=False, effort=effort) for effort in ("fast", "best"))
+    nearest = weights(xir.quantize(model, rows[0], None, fast))
+    assert all(
+        torch.equal(*each) for each in zip(nearest, weights(xir.quantize(model, rows[0], rows, fast)), strict=True)
+    )
+    assert not any(
+        torch.equal(*each) for each in zip(nearest, weights(xir.quantize(model, rows[0], rows, best)), strict=True)
+    )
+
+
+def test_a_weight_that_something_else_reads_stays() -> None:
+    """It is rounded to the nearest for the layers."""
+    torch.manual_seed(0)
+    model = Calling(lambda m, x: m.first(m.first(x)) * m.first.weight[0], first=nn.Linear(8, 8)).eval()
+    rows = [(torch.randn(32, 8),) for _ in range(4)]
+    one, other = (weights(xir.quantize(model, rows[0], given, QuantConfig("dynamic"))) for given in (rows, None))
+    assert all(torch.equal(*each) for each in zip(one, other, strict=True))
 
 
 def test_what_effort_is() -> None:

@@ -103,3 +103,42 @@ def test_it_is_the_same_each_time_and_leaves_buffers_alone() -> None:
     model = Counting()
     assert reach(model, "outputs") == reach(model, "outputs")
     assert not bool(model.count.any())
+
+
+def test_one_end_alone_is_narrowed_where_the_outputs_feel_the_other() -> None:
+    """Channel 0 has rare large numbers that nothing reads, channel 1 rare small ones that count."""
+    inputs = [(each.clone(),) for (each,) in INPUTS]
+    for (each,) in inputs:
+        each[:, 1] = each[:, 1].roll(1)
+        each[::32, 0], each[1::32, 1] = each[::32, 0].abs(), -each[::32, 0].abs()
+    model = Outliers(0.0)
+    model.head.weight.data[:, 1] = 3.0
+    found = xir.quantize(model, inputs[0], inputs, QuantConfig(equalization=False))
+    nodes = [node for node in found.graph_module.graph.nodes if ".quantize_per_tensor.default" in str(node.target)]
+    scale, zero_point = nodes[1].args[1:3]
+    smallest, largest = (-128 - zero_point) * scale, (127 - zero_point) * scale
+    reached = max(float(each.abs().max()) for (each,) in inputs)
+    assert smallest < -0.85 * reached
+    assert largest < 0.5 * reached
+
+
+@pytest.mark.parametrize(
+    ("costs", "cutting", "best"),
+    [
+        ([[4, 3, 1, 2], [4, 3, 2, 2]], (1, 1), 2),
+        ([[4, 3, 0, 2], [4, 3, 2.9, 2]], (1, 1), 3),  # better in the first half of the inputs alone
+        ([[4, 3, 1, 2], [4, 3, 2, 2]], (1, 0), 1),  # there was nothing to cut off in the second half
+        ([[2, 3, 3, 3], [2, 3, 3, 3]], (1, 1), 0),
+        ([[4, 3, 1, 1], [0, 0, 0, 0]], (1, 0), 1),  # one input
+        ([[0, 0, 0, 0], [0, 0, 0, 0]], (1, 1), None),
+        ([[4, torch.inf, 1, 1], [4, 3, 1, 1]], (1, 1), None),
+    ],
+)
+def test_a_range_narrowed_at_one_end_is_better_and_cuts_off_in_both_halves(
+    costs: list[list[float]], cutting: tuple[int, int], best: int | None
+) -> None:
+    known = [(torch.tensor(float(each)), torch.tensor(0)) for each in range(4)]
+    found = sensitivity.Candidates(known[:2], known[2:]).best(
+        torch.tensor(costs), torch.tensor(cutting, dtype=torch.bool)[:, None].expand(2, 4)
+    )
+    assert found is (None if best is None else known[best])

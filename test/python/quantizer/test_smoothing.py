@@ -276,20 +276,6 @@ def test_values_that_are_infinite_stay_as_they_are() -> None:
     assert smooth(observed, [(torch.full((2, 12, CHANNELS), torch.inf),)]) == 0
 
 
-def test_best_rounds_dynamic_layers_for_their_outputs() -> None:
-    """Inputs that go together: errors of neighbouring weights make up for each other."""
-    torch.manual_seed(1)
-    model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 16)).eval()
-    mixed = torch.randn(8, 64)
-    rows = [(torch.randn(64, 8) @ mixed,) for _ in range(8)]
-
-    def gain(effort: Literal["fast", "best"]) -> float:
-        program = xir.quantize(model, rows[0], rows, QuantConfig("dynamic", effort=effort), verify=True)
-        return quality(model, program, rows)
-
-    assert gain("best") > gain("fast") + 1
-
-
 class Net(nn.Module):
     """What a function makes of named layers and parameters."""
 

@@ -69,18 +69,23 @@ def quantize(
             shared[child.weight] = weight
         setattr(parent, name, QuantizedEmbedding(child, weight, dtype))
     linear = {path: child for _, _, path, child in layers if isinstance(child, nn.Linear) and mode != "none"}
-    apart = {path: child for path, child in linear.items() if child.weight not in shared}
+    tied = {path: shared[child.weight] for path, child in linear.items() if child.weight in shared}
+    apart = {path: child for path, child in linear.items() if path not in tied}
     wide: list[str] = []
     calibrated: dict[str, Int4Weight] = {}
-    if mode == "int4" and texts:
-        with _looking_up_rows(model):
-            if max_bytes is not None:
-                wide = _layers_in_8_bits(model, apart, shared, texts, group_size, dtype, max_bytes)
+    with _looking_up_rows(model):
+        if max_bytes is not None:
+            wide = _layers_in_8_bits(model, apart, shared, texts, group_size, dtype, max_bytes)
+        for parent, name, path, child in layers:
+            if path in tied and isinstance(child, nn.Linear):
+                setattr(parent, name, QuantizedLinear(tied[path], child.bias))
+                child.weight.data = torch.empty(0)  # the largest weight of a small model, in fp32
+        if mode == "int4" and texts:
             narrow = {path: child for path, child in apart.items() if path not in wide}
             calibrated = _calibrated(model, narrow, texts, group_size)
     for parent, name, path, child in layers:
-        if path in linear and isinstance(child, nn.Linear):
-            weight = shared.get(child.weight) or calibrated.get(path)
+        if path in apart and isinstance(child, nn.Linear):
+            weight = calibrated.get(path)
             weight = weight or _quantized_weight(child.weight, path, "int8" if path in wide else mode, group_size)
             setattr(parent, name, QuantizedLinear(weight, child.bias))
     for module in model.modules():

@@ -296,8 +296,8 @@ def add_quantization_options(parser: argparse.ArgumentParser, *, with_reports: b
     group.add_argument(
         "--quantize-effort",
         choices=("fast", "best"),
-        help="fast: seconds to a minute; best: round weights so that their errors compensate for each other, which "
-        "takes minutes for large models (default: fast)",
+        help="fast: seconds to a minute; best: round weights of static layers so that their errors compensate for each "
+        "other, which takes minutes for large models (default: fast)",
     )
     group.add_argument(
         "--keep-float",
