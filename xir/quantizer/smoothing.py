@@ -30,8 +30,8 @@ from torch.nn import functional
 from xir.progress import counted
 
 from .layerwise import by_token
+from .norms import is_norm, norm_parameters
 from .observers import PerChannelRange, Range, TokenRange
-from .operators import arguments_of
 from .parameter_readers import ParameterReaders, parameter_of
 from .rounding import Grid
 from .sensitivity import FACTORS
@@ -51,7 +51,6 @@ TINY = 1e-5
 """A channel that reaches no more than this, of the largest number of all, is left alone."""
 
 _aten = torch.ops.aten
-_NORMS = frozenset({_aten.layer_norm.default, _aten.rms_norm.default})
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def _sites(observed: GraphModule, readers: ParameterReaders) -> list[_Site]:
         if product is not None:
             found.setdefault(product.observer.all_input_nodes[0], []).append(product)
     sites = [(value, products, _rows(observed, value, readers)) for value, products in found.items()]
-    return [_Site(*each) for each in sites if each[2] or _is_norm(observed, each[0])]
+    return [_Site(*each) for each in sites if each[2] or is_norm(observed, each[0])]
 
 
 def _rows(observed: GraphModule, value: Node, readers: ParameterReaders) -> list[str]:
@@ -179,26 +178,6 @@ def _product(observed: GraphModule, node: Node) -> _Product | None:
     if name is None or not isinstance(grid, PerChannelRange) or not isinstance(activation, Range | TokenRange):
         return None
     return _Product(node, name, grid, value, isinstance(activation, TokenRange))
-
-
-def _is_norm(observed: GraphModule, node: Node) -> bool:
-    """Whether a node normalises vectors, or multiplies by a weight for each channel, the last step of a norm."""
-    if node.target in _NORMS:
-        return True
-    return node.target is _aten.mul.Tensor and _scale_of(observed, node) is not None
-
-
-def _scale_of(observed: GraphModule, norm: Node) -> Node | None:
-    """The attribute [channels] that a norm multiplies by last."""
-    if norm.target in _NORMS:
-        found = arguments_of(norm).get("weight")
-        candidates = [found] if isinstance(found, Node) else []
-    else:
-        candidates = norm.all_input_nodes
-    for each in candidates:
-        if each.op == "get_attr" and attribute(observed, str(each.target)).shape == norm.meta["val"].shape[-1:]:
-            return each
-    return None
 
 
 class SeenRows(Interpreter):
@@ -314,7 +293,7 @@ def _folding(observed: GraphModule, group: Sequence[_Site], readers: ParameterRe
     found = {
         site.value: names
         for site in group
-        if set(site.value.users) == set(site.observers) and (names := _parameters_of(observed, site.value))
+        if set(site.value.users) == set(site.observers) and (names := norm_parameters(observed, site.value))
     }
     while True:
         left = {
@@ -323,15 +302,6 @@ def _folding(observed: GraphModule, group: Sequence[_Site], readers: ParameterRe
         if len(left) == len(found):
             return found
         found = left
-
-
-def _parameters_of(observed: GraphModule, norm: Node) -> list[str]:
-    """The attributes [channels] of a norm's last step; none if one of them is computed, or there is no weight."""
-    scale = _scale_of(observed, norm) if _is_norm(observed, norm) else None
-    bias = arguments_of(norm).get("bias") if norm.target is _aten.layer_norm.default else None
-    if scale is None or (bias is not None and bias.op != "get_attr"):
-        return []
-    return [str(each.target) for each in (scale, bias) if each is not None]
 
 
 def multiply(observed: GraphModule, value: Node, factors: Tensor, readers: Sequence[Node]) -> None:

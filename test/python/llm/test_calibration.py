@@ -69,6 +69,19 @@ def test_logits_are_nearer(family: str, tmp_path: Path) -> None:
     assert all(each.scales.dtype == torch.bfloat16 for each in weights)
 
 
+@pytest.mark.parametrize("family", ["Llama", "GPTNeoX", "Gemma3Text"])
+def test_norms_are_scaled_where_they_multiply_by_their_weight(family: str, tmp_path: Path) -> None:
+    """Gemma's multiply by 1 + weight, and stay. So does the last one, which the output layer in 8 bits reads."""
+    model = two_layers(family, tmp_path)
+    for name, value in model.named_parameters():
+        value.data[..., ::16] *= 8 if name.endswith("norm.weight") else 1
+    norms = {name: value.clone() for name, value in model.named_parameters() if name.endswith("norm.weight")}
+    quantize(model, "int4", 32, texts=texts(4, 48))
+    changed = {name for name, value in norms.items() if not torch.equal(value, model.get_parameter(name))}
+    blocks = {name for name in norms if "layers." in name and "query" not in name and "key" not in name}
+    assert changed == (blocks if family != "Gemma3Text" else set())
+
+
 def test_other_types_of_weights(tmp_path: Path) -> None:
     """Of bf16, calibrated in fp32; activations are then of the type asked for."""
     model = two_layers("Llama", tmp_path, tie_word_embeddings=False).bfloat16()

@@ -11,6 +11,7 @@ from torch.fx import GraphModule, Node
 
 from xir.llm.errors import LlmError, first_line
 from xir.llm.huggingface.checkpoint import quiet
+from xir.quantizer.activation_aware import NormFactors, scaled_moments
 from xir.quantizer.compensation import Rounded, compensated
 from xir.quantizer.layerwise import LinearLayer, round_by_layer
 from xir.quantizer.parameter_readers import ParameterReaders
@@ -40,8 +41,9 @@ def round_linear_layers(
     """Round the linear layers at these paths (`model.layers.0.mlp.up_proj`) for the texts, and hand each to `take`.
 
     Texts are tokens, as many in each. What the texts do not reach is not rounded. Weights that were handed over are
-    emptied, unless something else reads them: all in fp32 beside their integers would take too much memory. LlmError
-    where torch cannot export the model.
+    emptied, unless something else reads them: all in fp32 beside their integers would take too much memory. Norms
+    before them are scaled, and what is handed over takes that back (`xir.quantizer.activation_aware`). LlmError where
+    torch cannot export the model.
     """
     samples = [(torch.tensor([text]),) for text in texts]
     try:
@@ -54,16 +56,23 @@ def round_linear_layers(
 
     layers = [each for each in map(_layer, graph.graph.nodes) if each and each.name in wanted]
     readers, known = ParameterReaders(graph.graph), {layer.node for layer in layers}
+    norms = NormFactors(graph, layers, group_size, LIMITS)
 
     def round_weight(layer: LinearLayer, weight: Tensor, moments: Tensor) -> Tensor:
-        rounded = compensated(weight, moments, group_size, LIMITS)
+        factors = norms.of(layer, moments)
+        if factors is None:
+            rounded = compensated(weight, moments, group_size, LIMITS)
+        else:
+            rounded = compensated(weight * factors, scaled_moments(moments, factors), group_size, LIMITS)
         take(wanted[layer.name], rounded)
         if known.issuperset(readers.of(layer.name)):
             for owner, name in ((graph, layer.name), (model, f"{wanted[layer.name]}.weight")):
                 attribute(owner, name).data = torch.empty(0)
-        return rounded.weight()
+        return rounded.weight() if factors is None else rounded.weight() / factors
 
     round_by_layer(graph, layers, samples, round_weight)
+    for name, value in norms.divided().items():
+        attribute(model, name.removeprefix("model.")).data = value
 
 
 def _layer(node: Node) -> LinearLayer | None:
