@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from hypothesis import Phase, given, seed, settings
@@ -24,7 +25,7 @@ from xir.dialects import edge
 def graphs(form: str, count: int, number: int) -> list[Program]:
     """Random programs of one form, as `make verify-random` draws them."""
     found: list[Program] = []
-    options = DETERMINISTIC | {"derandomize": False, "phases": [Phase.generate]}
+    options: dict[str, Any] = DETERMINISTIC | {"derandomize": False, "phases": [Phase.generate]}
 
     @seed(number)
     @settings(max_examples=count, **options)

@@ -23,8 +23,6 @@ from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
 
-DECOMPOSED = "edge.quantized_decomposed"
-
 
 class Builder:
     """A function of edge ops, built from its inputs on."""
