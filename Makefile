@@ -59,7 +59,7 @@ verify-zoo: build ## Each pass on every model of the zoo, in fp32, fp16, int8, i
 
 .PHONY: verify-random
 verify-random: build ## Each pass on COUNT (1000) random graphs in fp32, fp16, int8, int4 and with dynamic sizes: does it keep the results?
-	XIR_FUZZ=$$((($(COUNT) + 5) / 6)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_verified_graphs.py
+	XIR_FUZZ=$$((($(COUNT) + 5) / 6)) $(BIN)/python -m pytest -m exhaustive test/python/properties/test_graphs.py
 
 .PHONY: random-graphs
 random-graphs: build ## Which ops COUNT (1000) random graphs have, and which of some models none has; compiles nothing

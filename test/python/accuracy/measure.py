@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 import torch
-from torch import Tensor, nn
+from reference.modules import Function
+from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from accuracy.operators import DRAWS, Operator
@@ -27,18 +28,6 @@ operands are numbers in any order."""
 
 FORMS = ("delegated", "xir", "kernels")
 """For stock ExecuTorch, with the nodes that xir's runtime has besides, and without a delegate."""
-
-
-class _Program(nn.Module):
-    """Operators with operands of their own."""
-
-    def __init__(self, operators: Iterable[Operator]) -> None:
-        super().__init__()
-        self.operators = list(operators)
-
-    def forward(self, *operands: Tensor) -> list[object]:
-        given = iter(operands)
-        return [each.compute(*islice(given, len(each.shapes))) for each in self.operators]
 
 
 def operands(operator: Operator, dtype: torch.dtype, size: str, draw: str) -> tuple[Tensor, ...]:
@@ -66,9 +55,14 @@ def lowered(operators: Iterable[Operator], dtype: torch.dtype) -> EdgeProgram:
     """A program of the operators in the edge dialect."""
     found = list(operators)
     given = tuple(x for each in found for x in operands(each, dtype, "1", "spread"))
+
+    def computed(*operands: Tensor) -> list[object]:
+        rest = iter(operands)
+        return [each.compute(*islice(rest, len(each.shapes))) for each in found]
+
     with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        return to_edge(torch.export.export(_Program(found).eval(), given))
+        return to_edge(torch.export.export(Function(computed).eval(), given))
 
 
 def loaded(program: EdgeProgram, form: str) -> Method:

@@ -7,7 +7,8 @@ from typing import Literal
 
 import pytest
 import torch
-from torch import Tensor, nn
+from reference.modules import Function
+from torch import Tensor
 from torch.nn import functional
 
 import xir
@@ -44,13 +45,6 @@ BF16_RESULTS = 1e38
 """XNNPACK's exponential is infinite from 88.4 on, which is in fp32 less than eager's last finite number."""
 
 
-class Functions(nn.Module):
-    """All of them, of one tensor."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        return tuple(function(x) for function in FUNCTIONS.values())
-
-
 def every(dtype: torch.dtype) -> Tensor:
     """The numbers that are tried, in order of their bits."""
     x = torch.arange(-(2**15), 2**15).to(torch.int16).view(dtype)
@@ -63,7 +57,8 @@ def every(dtype: torch.dtype) -> Tensor:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_every_half(dtype: torch.dtype, target: Literal["executorch", "xir"]) -> None:
     x = every(dtype)
-    edge = xir.to_edge(torch.export.export(Functions(), (x,)))
+    model = Function(lambda x: tuple(function(x) for function in FUNCTIONS.values()))
+    edge = xir.to_edge(torch.export.export(model, (x,)))
     file = edge.to_backend(xir.XnnpackPartitioner(target=target)).to_executorch().buffer
     results = Runtime.get().load_program(file).load_method("forward").execute([x])
     wrong: list[str] = []

@@ -25,21 +25,23 @@ from xir.evaluate.quantized import by_row, roundings_of_rows
 COARSE, FINE = UniformType.per_tensor(i8, f32, 0.5, 3), UniformType.per_tensor(i8, f32, 0.25, -7)
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, element: Attribute = f32) -> xnnpack.FullyConnectedOp:
+def node(op: type[xnnpack.NodeOp], /, *types: TensorType[Any], **properties: Attribute) -> xnnpack.NodeOp:
+    """A node on operands; the last type is the result's."""
+    operands = [create_ssa_value(each) for each in types[:-1]]
+    return op.create(operands=operands, result_types=[types[-1]], properties=properties)
+
+
+def product(x: torch.Tensor, weight: torch.Tensor, element: Attribute = f32) -> xnnpack.NodeOp:
     """A fully connected node of these shapes."""
-    operands = [create_ssa_value(TensorType(element, each.shape)) for each in (x, weight)]
-    result = TensorType(element, (*x.shape[:-1], len(weight)))
-    return xnnpack.FullyConnectedOp.create(operands=operands, result_types=[result])
+    shapes = (x.shape, weight.shape, (*x.shape[:-1], len(weight)))
+    return node(xnnpack.FullyConnectedOp, *(TensorType(element, shape) for shape in shapes))
 
 
 def elementwise(kind: str, *types: TensorType[Any]) -> xnnpack.NodeOp:
-    """A node on one operand or two; the last type is the result's."""
-    operands = [create_ssa_value(each) for each in types[:-1]]
-    if len(operands) == 1:
-        attribute = xnnpack.UnaryKindAttr(UnaryKind(kind))
-        return xnnpack.UnaryOp.create(operands=operands, result_types=[types[-1]], properties={"kind": attribute})
-    properties = {"kind": xnnpack.BinaryKindAttr(BinaryKind(kind))}
-    return xnnpack.BinaryOp.create(operands=operands, result_types=[types[-1]], properties=properties)
+    """A node on one operand or two."""
+    if len(types) == 2:
+        return node(xnnpack.UnaryOp, *types, kind=xnnpack.UnaryKindAttr(UnaryKind(kind)))
+    return node(xnnpack.BinaryOp, *types, kind=xnnpack.BinaryKindAttr(BinaryKind(kind)))
 
 
 def is_right(op: xnnpack.NodeOp, actual: torch.Tensor, expected: torch.Tensor, *operands: torch.Tensor) -> bool:
@@ -137,8 +139,7 @@ def test_what_is_infinite_may_have_been_large() -> None:
 
 
 def test_an_integer_is_the_nearest_or_at_a_tie_either() -> None:
-    types = [TensorType(COARSE, (4,)), TensorType(COARSE, (4,)), TensorType(FINE, (4,))]
-    op = elementwise("add", *types)
+    op = elementwise("add", *(TensorType(each, (4,)) for each in (COARSE, COARSE, FINE)))
     numbers = torch.tensor([1.0, 2.0, 3.0, -4.0], dtype=torch.float64)
     steps = torch.tensor([5.0, 17.5, 20.3, -39.49], dtype=torch.float64)
 
@@ -162,11 +163,8 @@ def test_a_step_is_free_next_to_a_tie_where_ranges_are_found_at_run_time(tie: bo
     rows, taken = roundings_of_rows(x, 1, bounds.UNIT), by_row(x, 1)
     assert rows.loose.nonzero().tolist() == ([[0, 2]] if tie else [])
     filter_type = UniformType.per_axis(i8, f32, 0, [0.01] * 4, [0] * 4)
-    operands = [
-        create_ssa_value(TensorType(xnnpack.DynamicType.of(1), x.shape)),
-        create_ssa_value(TensorType(filter_type, weight.shape)),
-    ]
-    op = xnnpack.FullyConnectedOp.create(operands=operands, result_types=[TensorType(f32, (1, 4))])
+    rows_type, result = TensorType(xnnpack.DynamicType.of(1), x.shape), TensorType(f32, (1, 4))
+    op = node(xnnpack.FullyConnectedOp, rows_type, TensorType(filter_type, weight.shape), result)
     exact = evaluate(op, [taken, weight])[0]
 
     def right(place: int, steps: int) -> bool:
@@ -194,11 +192,8 @@ def test_what_moves_elements_keeps_them() -> None:
 
 
 def test_pixels_of_a_resized_image_are_as_far_off_as_their_places() -> None:
-    op = xnnpack.StaticResizeBilinear2dOp.create(
-        operands=[create_ssa_value(TensorType(f32, (1, 28, 28, 2)))],
-        result_types=[TensorType(f32, (1, 224, 224, 2))],
-        properties={"new_height": IntegerAttr(224, i32), "new_width": IntegerAttr(224, i32)},
-    )
+    types, size = (TensorType(f32, (1, 28, 28, 2)), TensorType(f32, (1, 224, 224, 2))), IntegerAttr(224, i32)
+    op = node(xnnpack.StaticResizeBilinear2dOp, *types, new_height=size, new_width=size)
     image = drawn(1, 28, 28, 2).float().double()
     (exact,) = evaluate(op, [image])
     of_fp32 = torch.nn.functional.interpolate(image.float().movedim(-1, 1), (224, 224), mode="bilinear").movedim(1, -1)
@@ -244,8 +239,7 @@ def test_a_long_sum_of_equal_terms_is_rounded_in_one_direction() -> None:
     for pixel in image.flatten():
         one_by_one = one_by_one + pixel
     exact = image.double().mean((1, 2))
-    types = [TensorType(f32, each.shape) for each in (image, exact)]
-    op = xnnpack.GlobalAveragePooling2dOp.create(operands=[create_ssa_value(types[0])], result_types=[types[1]])
+    op = node(xnnpack.GlobalAveragePooling2dOp, *(TensorType(f32, each.shape) for each in (image, exact)))
     mean = one_by_one.reshape(1, 1) / image.numel()
     assert float((mean - exact).abs() / exact) > 8 * 4096**0.5 * bounds.UNIT
     assert is_right(op, mean, exact, image.double())

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TypeVar
 
 import numpy as np
 import pytest
 import torch
+from reference.modules import Function
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f32
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from xir import XnnpackPartitioner, to_edge
 from xir.backend.interface import Request
 from xir.dialects import edge, xnnpack
 from xir.dialects.delegate import GraphOp
-from xir.dialects.xnnpack.base import u32s
+from xir.dialects.xnnpack.base import shape_of, u32s
 from xir.evaluate import MiscompileError, NumericsChecker
 from xir.evaluate.checker import structure
 from xir.ir.constants import constant_array, make_dense
@@ -25,6 +26,7 @@ from xir.ir.context import XirContext
 from xir.ir.numerics import Numerics
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
+from xir.ir.walking import ops_in
 from xir.models import load_model
 from xir.tools.xir_aot import main as xir_aot
 from xir.tools.xir_opt import main as xir_opt
@@ -33,6 +35,8 @@ from xir.transforms.pte import lower_to_pte
 from xir.transforms.pte._buffers import InPlace
 from xir.transforms.registry import PASSES, passes_of
 from xir.transforms.xnnpack.backend import XnnpackBackend
+
+OpT = TypeVar("OpT", bound=Operation)
 
 CONVOLUTION = """
 func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {
@@ -46,44 +50,44 @@ func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {
 """
 
 
-@dataclass(frozen=True)
-class PadsOnPass(XirPass):
-    """Loosen the bounds of clamps."""
+def changing(
+    name: str, kind: type[OpT], change: Callable[[XirContext, OpT], object], numerics: Numerics = Numerics.ROUNDED
+) -> XirPass:
+    """A pass of a name that changes each op of a kind, and claims something of the numbers."""
 
-    numerics: ClassVar[Numerics] = Numerics.SAME
+    def apply(self: XirPass, ctx: XirContext, op: ModuleOp) -> None:
+        for each in list(ops_in(op, kind)):
+            change(ctx, each)
 
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in op.walk():
-            if isinstance(each, xnnpack.ClampOp):
-                each.properties["output_max"] = FloatAttr(0.8, f32)
+    return dataclass(frozen=True)(type(name, (XirPass,), {"apply": apply, "numerics": numerics}))()
 
 
-@dataclass(frozen=True)
-class TurnsPass(XirPass):
+def behind(op: Operation, made: Operation, *, before: bool = False) -> SSAValue:
+    """An op beside another; its result."""
+    assert op.parent is not None
+    (op.parent.insert_op_before if before else op.parent.insert_op_after)(made, op)
+    return made.results[0]
+
+
+def turn(ctx: XirContext, op: xnnpack.StaticTransposeOp) -> None:
     """Transpose the wrong way, where the sizes allow it."""
-
-    numerics: ClassVar[Numerics] = Numerics.SAME
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in op.walk():
-            if isinstance(each, xnnpack.StaticTransposeOp) and each.perm == u32s((0, 2, 3, 1)):
-                each.properties["perm"] = u32s((0, 3, 2, 1))
+    if op.perm == u32s((0, 2, 3, 1)):
+        op.properties["perm"] = u32s((0, 3, 2, 1))
 
 
-@dataclass(frozen=True)
-class NudgesPass(XirPass):
+def nudge(ctx: XirContext, op: edge.EdgeOp) -> None:
     """Move each number by its two-millionth part."""
+    if op.name == "edge.sigmoid":
+        after = edge.op("mul.Scalar").build_from({"self": op.results[0], "other": 1 + 5e-7})
+        op.results[0].replace_all_uses_with(behind(op, after))
+        after.operands = [op.results[0]]
 
-    numerics: ClassVar[Numerics] = Numerics.ROUNDED
 
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, edge.EdgeOp) and each.name == "edge.sigmoid":
-                after = edge.op("mul.Scalar").build_from({"self": each.results[0], "other": 1 + 5e-7})
-                each.results[0].replace_all_uses_with(after.results[0])
-                after.operands = [each.results[0]]
-                assert each.parent is not None
-                each.parent.insert_op_after(after, each)
+PADS_ON = changing(
+    "PadsOnPass", xnnpack.ClampOp, lambda _, op: op.properties.update(output_max=FloatAttr(0.8, f32)), Numerics.SAME
+)
+"""Loosens the bounds of clamps."""
+NUDGES = changing("NudgesPass", edge.EdgeOp, nudge)
 
 
 def run(text: str, passes: list[XirPass], checker: NumericsChecker) -> NumericsChecker:
@@ -106,11 +110,11 @@ def test_right_passes_pass_down_to_the_file() -> None:
 
 
 def test_a_loosened_bound_is_named() -> None:
-    passes = [*passes_of("delegate"), PadsOnPass(), *passes_of("cleanup")]
+    passes = [*passes_of("delegate"), PADS_ON, *passes_of("cleanup")]
     with pytest.raises(MiscompileError) as caught:
         run(CONVOLUTION, passes, NumericsChecker())
     text = str(caught.value)
-    assert caught.value.culprit == PadsOnPass()
+    assert caught.value.culprit == PADS_ON
     assert text.startswith("test.mlir:7:8: error: pads-on changes what the program computes: output 0 is off by ")
     assert "note: first at 'xnnpack.clamp'" in text
     assert "it was 0.75 before it" in text
@@ -118,16 +122,17 @@ def test_a_loosened_bound_is_named() -> None:
 
 
 def test_a_wrong_transpose_is_found() -> None:
-    passes = [*passes_of("simplify,partition-xnnpack"), TurnsPass()]
+    turns = changing("TurnsPass", xnnpack.StaticTransposeOp, turn, Numerics.SAME)
+    passes = [*passes_of("simplify,partition-xnnpack"), turns]
     with pytest.raises(MiscompileError, match="turns changes what the program computes"):
         run(CONVOLUTION, passes, NumericsChecker())
 
 
 def test_a_pass_may_round_what_it_says() -> None:
-    checker = run(CONVOLUTION, [NudgesPass()], NumericsChecker())
+    checker = run(CONVOLUTION, [NUDGES], NumericsChecker())
     assert 1e-7 < dict(checker.errors)["nudges"] < 1e-6
     # The same again and again is more than one pass may do, and less than so many may.
-    run(CONVOLUTION, [NudgesPass()] * 6, NumericsChecker())
+    run(CONVOLUTION, [NUDGES] * 6, NumericsChecker())
 
 
 def test_what_roundings_move_is_known_behind_dropped_weights() -> None:
@@ -142,47 +147,27 @@ func.func @forward(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x8x8xf32> {{
 }}
 {{-# dialect_resources: {{ builtin: {{ v: "0x04000000{filters}" }} }} #-}}
 """
-    checker = run(text, [*passes_of("fold-constants,drop-dead-resources"), NudgesPass()], NumericsChecker())
+    checker = run(text, [*passes_of("fold-constants,drop-dead-resources"), NUDGES], NumericsChecker())
     assert 1e-7 < dict(checker.errors)["nudges"] < 1e-6
 
 
-def test_the_user_may_allow_more(tmp_path: Path) -> None:
-    passes: list[XirPass] = [*passes_of("delegate"), PadsOnPass()]
-    run(CONVOLUTION, passes, NumericsChecker(rtol=0.1))
-
-
-def test_inputs_decide_what_is_seen() -> None:
-    passes: list[XirPass] = [*passes_of("delegate"), PadsOnPass()]
-    run(CONVOLUTION, passes, NumericsChecker([torch.zeros(1, 3, 8, 8)]))
+def test_the_user_may_allow_more_and_inputs_decide_what_is_seen() -> None:
+    for checker in (NumericsChecker(rtol=0.1), NumericsChecker([torch.zeros(1, 3, 8, 8)])):
+        run(CONVOLUTION, [*passes_of("delegate"), PADS_ON], checker)
 
 
 def test_what_is_no_number_differs_from_one() -> None:
     checker = NumericsChecker([torch.full((1, 3, 8, 8), float("nan"))])
     run(CONVOLUTION, passes_of("delegate"), checker)
+    overwrites = changing("OverwritesPass", xnnpack.ClampOp, zero, Numerics.SAME)
     with pytest.raises(MiscompileError, match="off by inf"):
-        run(CONVOLUTION, [*passes_of("delegate"), Overwrites()], NumericsChecker([torch.full((1, 3, 8, 8), np.nan)]))
+        run(CONVOLUTION, [*passes_of("delegate"), overwrites], NumericsChecker([torch.full((1, 3, 8, 8), np.nan)]))
 
 
-@dataclass(frozen=True)
-class Overwrites(XirPass):
+def zero(ctx: XirContext, op: xnnpack.ClampOp) -> None:
     """Return the input's first channels, as zeros."""
-
-    numerics: ClassVar[Numerics] = Numerics.SAME
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, xnnpack.ClampOp):
-                zero = xnnpack.ConstantOp(parse_zero(ctx, str(each.output.type)))
-                assert each.parent is not None
-                each.parent.insert_op_before(zero, each)
-                each.operands = [zero.output]
-
-
-def parse_zero(ctx: XirContext, type: str):
-    module = parse_module(ctx, f"%0 = edge.constant dense<0.0> : {type}", "zero.mlir")
-    constant = module.body.ops.first
-    assert isinstance(constant, edge.ConstantOp)
-    return constant.value
+    zeros = np.zeros(shape_of(op.output), np.float32)
+    op.operands = [behind(op, xnnpack.ConstantOp(make_dense(zeros, ctx, "zeros")), before=True)]
 
 
 def test_structure_forgets_names_and_places() -> None:
@@ -195,7 +180,7 @@ def test_structure_forgets_names_and_places() -> None:
 def test_xir_opt_fails_at_the_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PASSES, "pads-on", lambda: PadsOnPass)
+    monkeypatch.setitem(PASSES, "pads-on", lambda: type(PADS_ON))
     source = tmp_path / "in.mlir"
     source.write_text(CONVOLUTION, encoding="utf-8")
     assert xir_opt(["--delegate", "--verify-numerics", str(source), "-o", str(tmp_path / "out.mlir")]) == 0
@@ -225,20 +210,26 @@ def test_xir_aot_fails_at_the_pass(
     """A product whose operand is transposed the wrong way, in the pass itself."""
     from xir.transforms.xnnpack.optimize import fold_affine
 
-    monkeypatch.setattr(fold_affine.FoldAffinePass, "apply", TurnsProducts().apply)
+    turns = changing("TurnsProductsPass", xnnpack.FullyConnectedOp, take_the_other_way)
+    monkeypatch.setattr(fold_affine.FoldAffinePass, "apply", turns.apply)
     assert xir_aot(["-m", "linear", "-d", "--verify-numerics", "-o", str(tmp_path)]) == 1
     assert "error: fold-affine changes what the program computes" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-@dataclass(frozen=True)
-class TurnsProducts(XirPass):
+def take_the_other_way(ctx: XirContext, op: xnnpack.FullyConnectedOp) -> None:
     """Take the weights of square products the other way around."""
+    op.properties["transpose_weights"] = UnitAttr()
 
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in op.walk():
-            if isinstance(each, xnnpack.FullyConnectedOp):
-                each.properties["transpose_weights"] = UnitAttr()
+
+def compiled(model: torch.nn.Module, *inputs: torch.Tensor) -> dict[str, float]:
+    """How far passes have moved what a model computes; none more than it may."""
+    checker = NumericsChecker(inputs)
+    program = to_edge(torch.export.export(model.eval(), inputs))
+    program.to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
+    errors = dict(checker.errors)
+    assert "plan-memory" in errors
+    return errors
 
 
 @pytest.mark.parametrize("name", ["linear", "add_mul"])
@@ -246,53 +237,31 @@ class TurnsProducts(XirPass):
 def test_no_false_alarm(name: str, dtype: torch.dtype) -> None:
     """`make verify-zoo` has the whole zoo."""
     model, inputs = load_model(name)
-    program = torch.export.export(model.to(dtype), tuple(each.to(dtype) for each in inputs))
-    checker = NumericsChecker()
-    to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
-    assert "plan-memory" in dict(checker.errors)
-
-
-class Centered(torch.nn.Module):
-    """The mean of what has none is its own roundings, relative to which each of them is large."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x - x.mean(-1, keepdim=True)).mean(-1)
+    compiled(model.to(dtype), *(each.to(dtype) for each in inputs))
 
 
 def test_the_error_of_a_sum_whose_terms_cancel_is_told_beside_its_terms() -> None:
-    inputs = (torch.randn(4, 100, generator=torch.Generator().manual_seed(0)) + 10,)
-    checker = NumericsChecker(inputs)
-    program = to_edge(torch.export.export(Centered(), inputs))
-    program.to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
-    assert 0 < dict(checker.errors)["lower-to-pte"] < 1e-5
+    """The mean of what has none is its own roundings, relative to which each of them is large."""
+    x = torch.randn(4, 100, generator=torch.Generator().manual_seed(0)) + 10
+    errors = compiled(Function(lambda x: (x - x.mean(-1, keepdim=True)).mean(-1)), x)
+    assert 0 < errors["lower-to-pte"] < 1e-5
 
 
-class Resized(torch.nn.Module):
-    """Nodes behind a resized image, which XNNPACK does not round on x86."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolutions = torch.nn.Sequential(
-            torch.nn.Conv2d(64, 64, 1), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 1), torch.nn.Conv2d(64, 8, 1)
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
-        return self.convolutions(y).sigmoid()
+RESIZED = torch.nn.Sequential(
+    torch.nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False), torch.nn.Conv2d(64, 64, 1),
+    torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 1), torch.nn.Conv2d(64, 8, 1), torch.nn.Sigmoid(),
+)  # fmt: skip
+"""Nodes behind a resized image, which XNNPACK does not round on x86."""
 
 
 @pytest.mark.parametrize(
     ("model", "shape"),
-    [(Resized(), (1, 64, 12, 12)), (torch.nn.Conv2d(1, 1, 5), (4, 1, 40, 40))],
+    [(RESIZED, (1, 64, 12, 12)), (torch.nn.Conv2d(1, 1, 5), (4, 1, 40, 40))],
     ids=["not rounded", "rounded at each tap"],
 )
 def test_no_false_alarm_where_halves_are_rounded_elsewhere(model: torch.nn.Module, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
-    inputs = (torch.randn(shape).half(),)
-    program = torch.export.export(model.half().eval(), inputs)
-    checker = NumericsChecker(inputs)
-    to_edge(program).to_backend(XnnpackPartitioner(), numerics=checker).to_executorch(numerics=checker)
-    assert "plan-memory" in dict(checker.errors)
+    compiled(model.half(), torch.randn(shape).half())
 
 
 def test_passes_that_run_again_begin_with_the_module_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,29 +301,15 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
 
 
-@dataclass(frozen=True)
-class ForgetsPass(XirPass):
-    """Leave buffers as they are."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in op.walk():
-            if isinstance(each, edge.UpdateBufferOp):
-                each.operands = [each.buffer, each.buffer]
+def forget(ctx: XirContext, op: edge.UpdateBufferOp) -> None:
+    """Leave a buffer as it is."""
+    op.operands = [op.buffer, op.buffer]
 
 
-@dataclass(frozen=True)
-class FreezesPass(XirPass):
+def freeze(ctx: XirContext, op: edge.MutableBufferOp) -> None:
     """Take for constant what a buffer holds at first, where it is read."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, edge.MutableBufferOp):
-                constant = edge.ConstantOp(each.initial)
-                assert each.parent is not None
-                each.parent.insert_op_after(constant, each)
-                each.result.replace_uses_with_if(
-                    constant.result, lambda use: not isinstance(use.operation, edge.UpdateBufferOp)
-                )
+    constant = behind(op, edge.ConstantOp(op.initial))
+    op.result.replace_uses_with_if(constant, lambda use: not isinstance(use.operation, edge.UpdateBufferOp))
 
 
 def test_state_is_compared_down_to_the_file() -> None:
@@ -366,9 +321,15 @@ def test_state_is_compared_down_to_the_file() -> None:
 @pytest.mark.parametrize(
     ("culprit", "message"),
     [
-        (ForgetsPass(), "forgets changes what the program computes: buffer 'kept' of call 2 is off by "),
+        (
+            changing("ForgetsPass", edge.UpdateBufferOp, forget),
+            "forgets changes what the program computes: buffer 'kept' of call 2 is off by ",
+        ),
         # The first call reads what the buffer holds at first.
-        (FreezesPass(), "freezes changes what the program computes: output 0 of call 2 is off by "),
+        (
+            changing("FreezesPass", edge.MutableBufferOp, freeze),
+            "freezes changes what the program computes: output 0 of call 2 is off by ",
+        ),
     ],
     ids=["forgets", "freezes"],
 )
@@ -442,35 +403,22 @@ def test_a_deep_network_may_move_as_far_as_its_constants_let_it() -> None:
         ]
     lines += [f"  func.return %v14 : {row}", "}"]
     text = "\n".join(lines)
-    checker = run(text, [RoundsPass()], NumericsChecker())
+    checker = run(text, [moves_constants("RoundsPass", 2.0**-23)], NumericsChecker())
     assert dict(checker.errors)["rounds"] > 64 * 2**-24
     with pytest.raises(MiscompileError, match="shifts changes what the program computes"):
-        run(text, [ShiftsPass()], NumericsChecker())
+        run(text, [moves_constants("ShiftsPass", 1e-3)], NumericsChecker())
 
 
-@dataclass(frozen=True)
-class RoundsPass(XirPass):
-    """Move each constant by its last bit."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        move_constants(ctx, op, 2.0**-23)
-
-
-@dataclass(frozen=True)
-class ShiftsPass(XirPass):
-    """Move each constant by its thousandth part."""
-
-    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
-        move_constants(ctx, op, 1e-3)
-
-
-def move_constants(ctx: XirContext, module: ModuleOp, most: float) -> None:
+def moves_constants(name: str, most: float) -> XirPass:
+    """Move each constant by a part of it, up or down."""
     generator = np.random.default_rng(1)
-    for each in module.walk():
-        if isinstance(each, edge.ConstantOp):
-            array = constant_array(each.value, ctx, each)
-            factors = 1 + generator.choice([-most, most], array.shape)
-            each.properties["value"] = make_dense((array * factors).astype(np.float32), ctx, "moved")
+
+    def move(ctx: XirContext, op: edge.ConstantOp) -> None:
+        array = constant_array(op.value, ctx, op)
+        factors = 1 + generator.choice([-most, most], array.shape)
+        op.properties["value"] = make_dense((array * factors).astype(np.float32), ctx, "moved")
+
+    return changing(name, edge.ConstantOp, move)
 
 
 SENSITIVE = """

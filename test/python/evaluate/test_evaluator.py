@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from xir.evaluate import Evaluator, run_module
+from xir.evaluate.comparison import differences
 from xir.evaluate.inputs import as_returned, draw_inputs
 from xir.evaluate.quantized import DEQUANTIZES, QUANTIZES, by_row, converted
 from xir.importer.interpreter import arguments
@@ -171,3 +173,12 @@ def test_results_without_an_order_are_as_they_are() -> None:
     x = torch.randn(2, 4)
     (found,) = as_returned(function, [x])
     assert found is x
+
+
+def test_none_is_equal_to_none_alone() -> None:
+    number = torch.ones(2)
+    assert differences([None, number], [None, number]) == []
+    for before, after in ((None, number), (number, None)):
+        (found,) = differences([number, before], [number, after])
+        assert found.output == 1
+        assert math.isinf(found.error)

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-    XNNPACKQuantizer as StockQuantizer,
-)
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import get_symmetric_quantization_config
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from executorch.exir import to_edge_transform_and_lower
 from reference.kernel_library import build_kernel_library
+from reference.tools import Tool
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f32
@@ -66,7 +64,7 @@ def program(request: pytest.FixtureRequest) -> torch.export.ExportedProgram:
     program = torch.export.export(Network().eval(), (INPUT,))
     if request.param == "fp32":
         return program
-    quantizer = StockQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
     prepared = prepare_pt2e(program.module(), quantizer)
     prepared(INPUT)
     return torch.export.export(convert_pt2e(prepared), (INPUT,))
@@ -200,23 +198,21 @@ def test_a_wrong_kernel_is_found(
     build_kernel_library(source, library)
     torch.export.save(program, tmp_path / "net.pt2")
     path.write_bytes(file)
-    arguments = [str(tmp_path / "net.pt2"), "--pte", str(path)]
-    assert xir_bisect(arguments) == 0
-    capsys.readouterr()
-    assert xir_bisect([*arguments, "--libraries", str(library)]) == 1
-    told = capsys.readouterr().out
+    bisect, files = Tool(xir_bisect, capsys), f"{tmp_path}/net.pt2 --pte {path}"
+    bisect(files)
+    told = bisect(f"{files} --libraries {library}", code=1)
     assert "error: the kernel of 'aten::cumsum.out' errs: off by " in told
     line = "        return self.last(self.norm(torch.cumsum(pooled, 1))), torch.softmax(pooled, 1)"
     assert f"{Path(__file__).name}:{line_of(line)}" in told
-    device = shlex.join([str(own_runner()), "--libraries", str(library)])
-    assert xir_bisect([*arguments, "--on", device]) == 1
-    assert capsys.readouterr().out == told
-    assert xir_bisect([*arguments, "--on", "local", "--max-seconds", "3"]) == 1
-    assert "are for runs here, not on a device of --on" in capsys.readouterr().err
-    assert xir_bisect([*arguments, "--libraries", str(tmp_path / "libnone.so")]) == 1
-    assert "libnone.so" in capsys.readouterr().err
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--libraries", str(library)]) == 1
-    assert "--libraries goes with --pte" in capsys.readouterr().err
+    device = shlex.quote(f"{own_runner()} --libraries {library}")
+    assert bisect(f"{files} --on {device}", code=1) == told
+    for command, message in (
+        (f"{files} --on local --max-seconds 3", "are for runs here, not on a device of --on"),
+        (f"{files} --libraries {tmp_path}/libnone.so", "libnone.so"),
+        (f"{tmp_path}/net.pt2 --libraries {library}", "--libraries goes with --pte"),
+    ):
+        bisect(command, code=1)
+        assert message in bisect.err
 
 
 def test_values_within_delegates_are_those_of_the_kernels() -> None:
@@ -236,19 +232,19 @@ def test_the_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.export.save(program, tmp_path / "net.pt2")
     path = tmp_path / "net.pte"
     path.write_bytes(xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer)
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--pte", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: no node leaves what eager computes\n"
+    bisect, files = Tool(xir_bisect, capsys), f"{tmp_path}/net.pt2 --pte {path}"
+    assert bisect(files) == f"{path}: no node leaves what eager computes\n"
     ctx = XirContext()
     module = read(path.read_bytes(), ctx)
     a_bound(module, ctx)
     with path.open("wb") as stream:
         emit(module, ctx, stream)
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--pte", str(path)]) == 1
-    assert "leaves what eager computes" in capsys.readouterr().out
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--pte", str(path), "--method", "prefill"]) == 1
-    assert "the model has no method 'prefill'" in capsys.readouterr().err
-    path.write_bytes(b"no file")
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--pte", str(path)]) == 1
-    assert "net.pte: " in capsys.readouterr().err
-    assert xir_bisect([str(tmp_path / "net.pt2"), "--pte", str(tmp_path / "none.pte")]) == 1
-    assert "none.pte" in capsys.readouterr().err
+    assert "leaves what eager computes" in bisect(files, code=1)
+    (tmp_path / "damaged.pte").write_bytes(b"no file")
+    for command, message in (
+        (f"{files} --method prefill", "the model has no method 'prefill'"),
+        (f"{tmp_path}/net.pt2 --pte {tmp_path}/damaged.pte", "damaged.pte: "),
+        (f"{tmp_path}/net.pt2 --pte {tmp_path}/none.pte", "none.pte"),
+    ):
+        bisect(command, code=1)
+        assert message in bisect.err

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reference.tools import Tool
 from xdsl.ir import SSAValue
 
 from xir.dialects import edge
@@ -43,164 +44,158 @@ REVERSED = RuleInfo(lambda op, b: b.binary("subtract", op.operands[1], op.operan
 """A wrong rule of a difference."""
 
 
+class Workbench:
+    """The tools that look for faults, a program, and the test that they make of it."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]):
+        self.folder, self.culprit = folder, folder / "culprit.mlir"
+        self.tool, self.reduce, self.opt = (Tool(main, capture) for main in (xir_bisect, xir_reduce, xir_opt))
+        self.program = self.written("chain.mlir", CHAIN)
+
+    def written(self, name: str, text: str) -> Path:
+        """A file of the program's folder."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def bisect(self, flags: str = "", code: int = 1) -> str:
+        """What the tool tells of the program."""
+        return self.tool(f"{self.program} {flags} -o {self.culprit}", code)
+
+    def smaller(self, pipeline: str = "delegate") -> str:
+        """The text to which a pipeline that goes wrong reduces the program."""
+        self.reduce(f"{self.program} {pipeline} --wrong -o {self.culprit}")
+        return self.text
+
+    @property
+    def text(self) -> str:
+        return self.culprit.read_text(encoding="utf-8")
+
+    def refuses(self, tool: Tool, command: str, message: str) -> None:
+        """A command fails with a message among others."""
+        tool(command, code=1)
+        assert message in tool.err
+
+
 @pytest.fixture
-def chain(tmp_path: Path) -> str:
-    path = tmp_path / "chain.mlir"
-    path.write_text(CHAIN, encoding="utf-8")
-    return str(path)
+def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workbench:
+    return Workbench(tmp_path, capsys)
 
 
-def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lose upper bounds in fuse-conv-relu."""
+def plant(monkeypatch: pytest.MonkeyPatch, *, crashes: bool = False) -> None:
+    """Lose upper bounds in fuse-conv-relu, or fail there."""
     right = fuse_conv_relu.bounds
 
     def wrong(low: float, high: float) -> Any:
-        del high
+        if crashes:
+            raise IndexError("out of clamps")
         return right(low, math.inf)
 
     monkeypatch.setattr(fuse_conv_relu, "bounds", wrong)
 
 
-def test_all_is_well(chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 0
-    assert "each computes what was before it" in capsys.readouterr().out
-    assert not (tmp_path / "culprit.mlir").exists()
+def test_all_is_well(bench: Workbench) -> None:
+    assert "each computes what was before it" in bench.bisect(code=0)
+    assert not bench.culprit.exists()
 
 
-def test_the_rewrite_is_named_and_the_test_small(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    test = tmp_path / "culprit.mlir"
+def test_the_rewrite_is_named_and_the_test_small(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as planted:
         plant(planted)
-        assert xir_bisect([chain, "-o", str(test)]) == 1
-        told = capsys.readouterr().out
-        assert f"{chain}:6:8: error: fuse-conv-relu changes what the program computes" in told
+        told = bench.bisect()
+        assert f"{bench.program}:6:8: error: fuse-conv-relu changes what the program computes" in told
         # The relu's bound is lost on nothing; the second rewrite is the wrong one.
         assert "rewrite: 2 of 2\n" in told
-        assert f"FuseClamp at 'xnnpack.clamp', {chain}:7:8" in told
+        assert f"FuseClamp at 'xnnpack.clamp', {bench.program}:7:8" in told
         assert "a test of 2 ops, which fails as long as the pass does" in told
-        assert xir_opt(["--fuse-conv-relu", "--verify-numerics", str(test), "-o", str(tmp_path / "out.mlir")]) == 1
-        assert "fuse-conv-relu changes what the program computes" in capsys.readouterr().err
-    text = test.read_text(encoding="utf-8")
+        verify = f"--fuse-conv-relu --verify-numerics {bench.culprit} -o {bench.folder}/out.mlir"
+        bench.refuses(bench.opt, verify, "fuse-conv-relu changes what the program computes")
+    text = bench.text
     assert text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu)' --verify-numerics %s")
     assert "// CHECK: func.return %" in text
     assert "tensor<2x1xf32>" in text
     assert "tensor<2x4xf32>" not in text
     # The pass is right again, and so is the test.
-    assert xir_opt(["--fuse-conv-relu", "--verify-numerics", str(test), "-o", str(tmp_path / "out.mlir")]) == 0
+    bench.opt(verify)
 
 
-def test_a_crash_is_bisected(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(low: float, high: float) -> Any:
-        raise IndexError("out of clamps")
-
-    monkeypatch.setattr(fuse_conv_relu, "bounds", fails)
-    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
-    told = capsys.readouterr().out
+def test_a_crash_is_bisected(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, crashes=True)
+    told = bench.bisect()
     assert "internal error in pass 'fuse-conv-relu' at op 'xnnpack.clamp': IndexError: out of clamps" in told
-    assert f"rewrite: one that is not finished\n  FuseClamp at 'xnnpack.clamp', {chain}:5:8\n" in told
+    assert f"rewrite: one that is not finished\n  FuseClamp at 'xnnpack.clamp', {bench.program}:5:8\n" in told
     assert "pass: fuse-conv-relu" in told
 
 
-def test_reduce_what_is_wrong(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reduce_what_is_wrong(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    smaller = tmp_path / "small.mlir"
-    assert xir_reduce([chain, "delegate", "--wrong", "-o", str(smaller)]) == 0
-    assert "6 ops, 2 are left" in capsys.readouterr().err
-    text = smaller.read_text(encoding="utf-8")
     # Of the pipeline the pass is left, and what makes nodes of the ops.
-    assert text.startswith("// builtin.module(partition-xnnpack,fuse-conv-relu)\n")
-    assert xir_opt(["--partition-xnnpack", "--fuse-conv-relu", "--verify-numerics", str(smaller), "-o", "-"]) == 1
+    assert bench.smaller().startswith("// builtin.module(partition-xnnpack,fuse-conv-relu)\n")
+    assert "6 ops, 2 are left" in bench.reduce.err
+    bench.opt(f"--partition-xnnpack --fuse-conv-relu --verify-numerics {bench.culprit} -o -", code=1)
 
 
-def test_reduce_by_a_script(chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = tmp_path / "has_exp.py"
-    script.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('edge.exp' in open(sys.argv[1]).read())\n")
+def test_reduce_by_a_script(bench: Workbench) -> None:
+    text = f"#!{sys.executable}\nimport sys\nsys.exit('edge.exp' in open(sys.argv[1]).read())\n"
+    script = bench.written("has_exp.py", text)
     script.chmod(0o755)
-    assert xir_reduce([chain, "--test", str(script)]) == 0
-    out, err = capsys.readouterr()
-    assert "6 ops, 1 are left" in err
+    out = bench.reduce(f"{bench.program} --test {script}")
+    assert "6 ops, 1 are left" in bench.reduce.err
     assert "edge.exp" in out
     assert "edge.sub" not in out
 
 
-def test_nothing_to_reduce(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert xir_reduce([chain, "--wrong"]) == 1
-    assert "is not interesting as it is" in capsys.readouterr().err
-    assert xir_reduce([chain, "no-such-pass", "--crash"]) == 1
-    assert "unknown pass 'no-such-pass'" in capsys.readouterr().err
-    assert xir_bisect(["no-such.mlir"]) == 1
-    assert "xir-bisect: error: cannot open 'no-such.mlir'" in capsys.readouterr().err
-    assert xir_bisect([chain, "--dtype", "fp16"]) == 1
-    assert "xir-bisect: error: --dtype goes with a model, not with text" in capsys.readouterr().err
-    assert xir_bisect(["no-such.py:net"]) == 1
-    assert "xir-bisect: error: 'no-such.py' is no Python file" in capsys.readouterr().err
+def test_nothing_to_reduce(bench: Workbench) -> None:
+    bench.refuses(bench.reduce, f"{bench.program} --wrong", "is not interesting as it is")
+    bench.refuses(bench.reduce, f"{bench.program} no-such-pass --crash", "unknown pass 'no-such-pass'")
+    for command, message in (
+        ("no-such.mlir", "cannot open 'no-such.mlir'"),
+        (f"{bench.program} --dtype fp16", "--dtype goes with a model, not with text"),
+        ("no-such.py:net", "'no-such.py' is no Python file"),
+    ):
+        bench.refuses(bench.tool, command, f"xir-bisect: error: {message}")
 
 
-def test_a_bug_leaves_a_reproducer(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(low: float, high: float) -> Any:
-        raise IndexError("out of clamps")
-
-    file = tmp_path / "crash.mlir"
+def test_a_bug_leaves_a_reproducer(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as planted:
-        planted.setattr(fuse_conv_relu, "bounds", fails)
-        assert xir_opt(["--delegate", f"--mlir-pass-pipeline-crash-reproducer={file}", chain]) == 70
-        told = capsys.readouterr().err
-        assert f"{chain}:5:8: error: internal error in pass 'fuse-conv-relu' at op 'xnnpack.clamp'" in told
-        assert f"{file}: note: xir-opt --run-reproducer repeats the failure with this file" in told
-        assert 'pipeline: "builtin.module(fuse-conv-relu)"' in file.read_text(encoding="utf-8")
-        assert xir_opt(["--run-reproducer", str(file)]) == 70
-        capsys.readouterr()
+        plant(planted, crashes=True)
+        bench.opt(f"--delegate --mlir-pass-pipeline-crash-reproducer={bench.culprit} {bench.program}", code=70)
+        told = bench.opt.err
+        assert f"{bench.program}:5:8: error: internal error in pass 'fuse-conv-relu' at op 'xnnpack.clamp'" in told
+        assert f"{bench.culprit}: note: xir-opt --run-reproducer repeats the failure with this file" in told
+        assert 'pipeline: "builtin.module(fuse-conv-relu)"' in bench.text
+        bench.opt(f"--run-reproducer {bench.culprit}", code=70)
     # The pass is right again.
-    assert xir_opt(["--run-reproducer", str(file)]) == 0
-    assert "xnnpack.clamp" not in capsys.readouterr().out
+    assert "xnnpack.clamp" not in bench.opt(f"--run-reproducer {bench.culprit}")
 
 
-def test_the_op_that_a_rule_lowers_wrong_is_named(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_op_that_a_rule_lowers_wrong_is_named(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "edge.sub.Tensor", REVERSED)
-    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
-    told = capsys.readouterr().out
-    assert f"{chain}:6:8: error: partition-xnnpack changes what the program computes" in told
-    assert f"delegate at 'edge.sub.Tensor', {chain}:6:8" in told
+    told = bench.bisect()
+    assert f"{bench.program}:6:8: error: partition-xnnpack changes what the program computes" in told
+    assert f"delegate at 'edge.sub.Tensor', {bench.program}:6:8" in told
     assert "a test of 1 op," in told
 
 
-def test_the_layer_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_layer_is_named(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers of a sequence have one line."""
-    program = tmp_path / "layers.mlir"
     line = 'callsite("add"("net.py":3:0) at "layers.2")'
     lines = [f"{each} loc({line})" if "edge.sub" in each else each for each in CHAIN.splitlines()]
-    program.write_text("\n".join(lines), encoding="utf-8")
+    bench.program = bench.written("layers.mlir", "\n".join(lines))
     monkeypatch.setitem(RULES, "edge.sub.Tensor", REVERSED)
-    assert xir_bisect([str(program), "--no-reduce"]) == 1
-    assert "  delegate at 'edge.sub.Tensor', net.py:3\n  in layers.2\n" in capsys.readouterr().out
+    assert "  delegate at 'edge.sub.Tensor', net.py:3\n  in layers.2\n" in bench.bisect("--no-reduce")
 
 
-def test_what_only_other_weights_show(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_only_other_weights_show(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bias that is dropped, and is zero in the program as it is."""
-    program = tmp_path / "zeros.mlir"
-    program.write_text(ZERO_BIAS, encoding="utf-8")
+    bench.program = bench.written("zeros.mlir", ZERO_BIAS)
 
     def without_bias(b: NodeBuilder, value: SSAValue) -> SSAValue:
         bias = b.weight(value, "bias")
         return b.static(replace(bias, array=bias.array * 0))
 
     monkeypatch.setattr(NodeBuilder, "bias", without_bias)
-    assert xir_bisect([str(program), "-o", str(tmp_path / "culprit.mlir")]) == 1
-    assert f"delegate at 'edge.linear', {program}:5:8" in capsys.readouterr().out
+    assert f"delegate at 'edge.linear', {bench.program}:5:8" in bench.bisect()
 
 
 ZERO_BIAS = """
@@ -213,16 +208,12 @@ func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
 """
 
 
-def test_no_weights_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, smaller = tmp_path / "linear.mlir", tmp_path / "small.mlir"
+def test_no_weights_leave(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     text = ZERO_BIAS.replace("1.5", "1.2345678").replace("return %0", "return %1")
-    clamp = (
-        "  %1 = edge.hardtanh(%0) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>\n"
-    )
-    program.write_text(text.replace("  func.return", f"{clamp}  func.return"), encoding="utf-8")
+    clamp = "%1 = edge.hardtanh(%0) {min_val = 0.25 : f64, max_val = 0.75 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>"
+    bench.program = bench.written("linear.mlir", text.replace("  func.return", f"  {clamp}\n  func.return"))
     plant(monkeypatch)
-    assert xir_reduce([str(program), "delegate", "--wrong", "-o", str(smaller)]) == 0
-    text = smaller.read_text(encoding="utf-8")
+    text = bench.smaller()
     assert "edge.linear" in text
     assert "edge.constant dense<" in text
     assert "1.234" not in text
@@ -254,19 +245,16 @@ func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 """
 
 
-def test_arguments_of_dynamic_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_dynamic_sizes(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an op computes becomes an argument that is as large as it: a caller has to know how large that gets."""
-    program, smaller = tmp_path / "dynamic.mlir", tmp_path / "small.mlir"
-    program.write_text(DYNAMIC, encoding="utf-8")
+    bench.program = bench.written("dynamic.mlir", DYNAMIC)
     plant(monkeypatch)
-    assert xir_reduce([str(program), "delegate", "--wrong", "-o", str(smaller)]) == 0
-    text = smaller.read_text(encoding="utf-8")
+    text = bench.smaller()
     assert "edge.exp" not in text
     assert "edge.sigmoid" not in text
     assert "edge.hardtanh" in text
     assert "xir.max_shape = array<i64: 8, 4>" in text
-    ctx = XirContext()
-    assert size_of(parse_module(ctx, text)) == 2
+    assert size_of(parse_module(XirContext(), text)) == 2
 
 
 DYNAMIC = """
@@ -290,25 +278,18 @@ def test_another_error_is_another_fault() -> None:
     assert said("internal error: IndexError: 1") != said("internal error: KeyError: 1")
 
 
-def test_memory_that_is_shared_too_early(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_is_shared_too_early(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is wrong where kernels outside of delegates hold several tensors at once."""
     monkeypatch.setattr(plan_memory, "place", lambda lifetimes: [0] * len(lifetimes))
-    assert xir_bisect([chain, "emit", "-o", str(tmp_path / "culprit.mlir")]) == 1
-    told = capsys.readouterr().out
+    told = bench.bisect("emit")
     assert "error: plan-memory lays a tensor over another one that is still needed" in told
     assert "pass: plan-memory" in told
-    test = (tmp_path / "culprit.mlir").read_text(encoding="utf-8")
-    assert test.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(lower-to-pte,plan-memory)'")
+    assert bench.text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(lower-to-pte,plan-memory)'")
 
 
-def test_the_node_that_is_written_wrong(
-    chain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_node_that_is_written_wrong(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """All clamps lose a bound on the way to the file."""
     monkeypatch.setattr(writer, "_bound", lambda attr, default: default)
-    assert xir_bisect([chain, "-o", str(tmp_path / "culprit.mlir")]) == 1
-    told = capsys.readouterr().out
+    told = bench.bisect()
     assert "pass: lower-to-pte" in told
-    assert f"{chain}:4:8: note: first at 'xnnpack.binary', which computes something else as it is run" in told
+    assert f"{bench.program}:4:8: note: first at 'xnnpack.binary', which computes something else as it is run" in told

@@ -4,12 +4,15 @@ from collections.abc import Callable
 
 import pytest
 from reference.cost import assert_linear
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 
+from xir.dialects import xnnpack
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.dominance import immediate_dominators, verify_dominance
 from xir.ir.parser import parse_module
+from xir.ir.walking import ops_in
 
 
 def region_of(edges: dict[str, str]) -> tuple[Region, dict[Block, str]]:
@@ -60,14 +63,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %y : tensor<4xf32>
 }"""
     module = parse_module(XirContext(), text, "m.mlir")
-    function = module.body.block.first_op
-    assert function is not None
-    outer = function.regions[0].block
-    subgraph = outer.first_op
-    assert subgraph is not None
-    unary = subgraph.regions[0].block.first_op
-    assert unary is not None
-    unary.operands[0] = outer.args[0]
+    (function,), (unary,) = ops_in(module, FuncOp), ops_in(module, xnnpack.UnaryOp)
+    unary.operands[0] = function.body.block.args[0]
     expected = (
         "m.mlir:5:10: error: 'xnnpack.unary' op operand #0 is defined outside of 'xnnpack.subgraph', "
         "which sees no outer value\nm.mlir:2:14: note: operand defined as a block argument"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticEngine, Severity
@@ -245,7 +245,3 @@ def test_remarks_change_nothing(tmp_path: Path) -> None:
         printed.append(out.getvalue())
     assert printed[0] == printed[1] != ""
     assert documents((tmp_path / "all.yaml").read_text("utf-8"))
-
-
-def test_modules_of_their_own_have_no_function() -> None:
-    assert function_of(ModuleOp([])) == ""

@@ -162,29 +162,25 @@ def test_the_cost_is_linear_for_what_moves_up_a_chain() -> None:
     assert_linear(prepare, 200, 1600)
 
 
-def relu_chain(count: int) -> ModuleOp:
-    return module_of(*(f"%{i} = edge.relu({f'%{i - 1}' if i else '%x'})" for i in range(count)), result=f"%{count - 1}")
-
-
-def test_the_cost_of_rewriting_is_linear() -> None:
+@pytest.mark.parametrize("falls", [False, True], ids=["rewritten", "falls from its end"])
+def test_the_cost_is_linear_for_a_chain(falls: bool) -> None:
     def prepare(count: int) -> Callable[[], object]:
-        module = relu_chain(count)
-        return lambda: rewrite_patterns(module, [ReluToExp()])
-
-    assert_linear(prepare, 200, 1600)
-
-
-def test_the_cost_is_linear_for_a_chain_that_falls_from_its_end() -> None:
-    def prepare(count: int) -> Callable[[], object]:
-        module = relu_chain(count)
-        block = next(iter(module.ops)).regions[0].block
-        assert block.last_op is not None
-        block.last_op.operands[0] = block.args[0]
+        lines = (f"%{i} = edge.relu({f'%{i - 1}' if i else '%x'})" for i in range(count))
+        module = module_of(*lines, result="%x" if falls else f"%{count - 1}")
 
         def work() -> None:
-            rewrite_patterns(module, [])
-            assert names(module) == ["func.return"]
+            rewrite_patterns(module, [] if falls else [ReluToExp()])
+            assert len(names(module)) == (1 if falls else 2 * count + 1)
 
         return work
 
     assert_linear(prepare, 200, 1600)
+
+
+def test_linear_work_passes() -> None:
+    assert_linear(lambda size: lambda: sum(range(100 * size)), 300, 2400)
+
+
+def test_quadratic_work_is_caught() -> None:
+    with pytest.raises(AssertionError):
+        assert_linear(lambda size: lambda: [sum(range(size)) for _ in range(size)], 300, 2400)

@@ -62,11 +62,6 @@ def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == f"xir-opt: error: cannot open '{tmp_path}': Is a directory\n"
 
 
-def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    assert "usage: xir-opt" in capsys.readouterr().out
-
-
 def test_an_error_on_standard_input_has_a_place() -> None:
     done = run(stdin=BAD.encode())
     assert done.returncode == 1

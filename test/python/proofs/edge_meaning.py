@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
 from math import isqrt
 from typing import Any
 
 import numpy as np
 import z3
+from numpy.lib.stride_tricks import sliding_window_view
 from xdsl.ir import SSAValue
 
 from proofs import integer_meaning, look_up_meaning
@@ -29,7 +29,7 @@ from proofs.extended import (
 )  # fmt: skip
 from proofs.integer_meaning import like
 from proofs.look_up_meaning import whole
-from proofs.terms import Terms, along, as_real, each, total
+from proofs.terms import Terms, along, as_real, each
 from xir.dialects import edge
 
 Values = Mapping[SSAValue, Any]
@@ -137,11 +137,11 @@ def shares(*, self: Terms, dim: int, **_: Any) -> Terms:
 def matmul(*, self: Terms, other: Terms | None = None, mat2: Terms | None = None) -> Terms:
     right = other if mat2 is None else mat2
     assert right is not None
-    return np.sum(self[..., :, :, None] * right[..., None, :, :], axis=-2)
+    return self @ right
 
 
 def linear(*, input: Terms, weight: Terms, bias: Terms | None) -> Terms:
-    result = np.sum(input[..., None, :] * weight, axis=-1)
+    result = input @ weight.T
     return result if bias is None else result + bias
 
 
@@ -233,19 +233,16 @@ def convolution(
         [*(given if len(given) == rank else [given[0]] * rank)] for given in (stride, padding, dilation)
     )
     x = pad(self=input, pad=[amount for each in reversed(padding) for amount in (each, each)], value=0.0)
-    taps = zip(x.shape[2:], weight.shape[2:], stride, dilation, strict=True)
-    space = [(size - (taps - 1) * apart - 1) // step + 1 for size, taps, step, apart in taps]
-    result = np.empty((len(x), len(weight), *space), object)
-    for image, channel, *at in np.ndindex(*result.shape):
-        first = channel // (len(weight) // groups) * weight.shape[1]
-        terms = [
-            x[image, first + inner, *(a * s + t * d for a, s, t, d in zip(at, stride, tap, dilation, strict=True))]
-            * weight[channel, inner, *tap]
-            for inner in range(weight.shape[1])
-            for tap in product(*map(range, weight.shape[2:]))
-        ]
-        result[image, channel, *at] = total(terms) if bias is None else total(terms) + bias[channel]
-    return result
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(weight.shape[2:], dilation, strict=True)]
+    windows = sliding_window_view(x, reach, tuple(range(2, 2 + rank)))
+    windows = windows[(..., *(slice(None, None, step) for step in (*stride, *dilation)))]
+    inner = [1, *range(2 + rank, 2 + 2 * rank)]
+    parts = [
+        np.tensordot(window, filters, (inner, range(1, 2 + rank)))
+        for window, filters in zip(np.split(windows, groups, 1), np.split(weight, groups), strict=True)
+    ]
+    result = np.concatenate(parts, -1)
+    return np.moveaxis(result if bias is None else result + bias, -1, 1)
 
 
 def scaled(value: Any, alpha: Any, beside: Term) -> Term:

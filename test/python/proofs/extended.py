@@ -124,16 +124,6 @@ def times(x: Term, y: Term) -> Term:
     return choose(z3.And(factor == 0, x.infinite != 0), UNDEFINED, product)
 
 
-def function(definition: Callable[[Term], Term]) -> Callable[[Term], Term]:
-    """A function of real numbers, which has no larger ones."""
-
-    def of(term: Term) -> Term:
-        assert not isinstance(term, Extended), "a function of a large number"
-        return definition(as_extended(term).real)
-
-    return of
-
-
 def is_less(x: Term, y: Term) -> Term:
     """Whether a number is less than another."""
     if not isinstance(x, Extended) and not isinstance(y, Extended):

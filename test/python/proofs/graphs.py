@@ -47,6 +47,13 @@ def dense(numbers: np.ndarray) -> str:
     return f'dense<"0x{np.ascontiguousarray(numbers).tobytes().hex().upper()}">'
 
 
+def forward(text: str) -> str:
+    """A function of the arguments in the first line, which returns what its last op computes."""
+    takes, _, body = text.strip().partition("\n")
+    (*_, name), type = re.findall(r"^  (%\w+) = ", body, re.MULTILINE), body.rsplit(" -> ", 1)[1]
+    return f"func.func @forward{takes} -> {type} {{\n{body}\n  func.return {name} : {type}\n}}\n"
+
+
 @dataclass
 class Graph:
     """Nodes between inputs and the values that the subgraph yields."""
@@ -111,12 +118,9 @@ class Graph:
         ]
         return self.node(f"clamp {{}} {{{', '.join(bounds)}}}", [value], value.shape, element)
 
-    def convert(self, value: Value, element: str) -> Value:
-        return self.node("convert {}", [value], value.shape, element)
-
-    def unasked_convert(self, value: Value, element: str) -> Value:
-        """A conversion of the compiler's own."""
-        return self.node("convert {} {xir.unasked}", [value], value.shape, element)
+    def convert(self, value: Value, element: str, *, is_asked: bool = True) -> Value:
+        """A conversion of the program's, or of the compiler's own."""
+        return self.node("convert {}" + (" {xir.unasked}" * (not is_asked)), [value], value.shape, element)
 
     def constant(self, *shape: int, element: str = "f32") -> Value:
         """Weights: elements that are numbered, so that they stand for any."""

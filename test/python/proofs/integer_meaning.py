@@ -232,7 +232,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "full_like": full_like,
     "amax": amax,
     "remainder.Scalar": lambda *, self, other: each(lambda x: x % other, self),
-    "_int_mm": lambda *, self, mat2: np.sum(self[:, :, None] * mat2[None, :, :], axis=1),
+    "_int_mm": lambda *, self, mat2: self @ mat2,
     "torchao.choose_qparams_affine": choose_parameters,
     "torchao.quantize_affine": quantize_affine,
     "torchao.dequantize_affine": dequantize_affine,

@@ -5,17 +5,18 @@ Functions that no pass looks into, such as exp, are uninterpreted: equal for equ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
-from itertools import product
+from math import prod
 
 import numpy as np
 import z3
+from numpy.lib.stride_tricks import sliding_window_view
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 
 from proofs.extended import Term, number, plus, softmax, times, within
-from proofs.terms import Terms, along, each, largest, numbers, stored, total
+from proofs.terms import Terms, along, each, largest, numbers, stored
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type, ints, shape_of
 from xir.ir.annotations import UNASKED
@@ -71,7 +72,7 @@ def moved(op: Operation, operands: Sequence[Terms]) -> Terms:
             if z3.is_int(operands[0].flat[0]):
                 filled = stored(np.array(filled, object), element_type(op.output)).item()
             amounts = list(zip(ints(op.pre_paddings), ints(op.post_paddings), strict=True))
-            return padded(operands[0], amounts, filled)
+            return np.pad(operands[0], amounts, constant_values=filled)
         case xnnpack.ConcatenateOp():
             return np.concatenate(list(operands), op.axis.value.data)
         case xnnpack.ConvertOp() if is_asked_for(op):
@@ -86,15 +87,6 @@ def is_asked_for(op: xnnpack.ConvertOp) -> bool:
     """Whether a program wants numbers rounded to 16 bits; a conversion of the compiler's own need not round."""
     is_narrowed = element_type(op.input) == f32 and element_type(op.output) in (f16, bf16)
     return is_narrowed and UNASKED not in op.attributes
-
-
-def padded(value: Terms, amounts: Sequence[tuple[int, int]], filled: Term) -> Terms:
-    """A value with so many equal elements before and after it in each dimension."""
-    shape = [before + size + after for size, (before, after) in zip(value.shape, amounts, strict=True)]
-    result = np.full(shape, filled, object)
-    inner = (slice(before, before + size) for size, (before, _) in zip(value.shape, amounts, strict=True))
-    result[tuple(inner)] = value
-    return result
 
 
 def bounded(op: xnnpack.BoundedOp, value: Terms) -> list[Terms]:
@@ -128,48 +120,37 @@ def _(op: xnnpack.ClampOp, operands: Sequence[Terms]) -> list[Terms]:
 @computed.register
 def _(op: xnnpack.FullyConnectedOp, operands: Sequence[Terms]) -> list[Terms]:
     x, filter, *bias = operands
-    return bounded(op, added(products(x, filter if op.transpose_weights is not None else filter.T), bias))
+    return bounded(op, added(x @ (filter if op.transpose_weights is not None else filter.T), bias))
 
 
 @computed.register
 def _(op: xnnpack.BatchMatrixMultiplyOp, operands: Sequence[Terms]) -> list[Terms]:
     lhs, rhs = operands
-    return [products(lhs, rhs if op.transpose_b is None else np.swapaxes(rhs, -1, -2))]
+    return [lhs @ (rhs if op.transpose_b is None else np.swapaxes(rhs, -1, -2))]
 
 
 @computed.register
 def _(op: xnnpack.Conv2dOp, operands: Sequence[Terms]) -> list[Terms]:
     x, filter, *bias = operands
     groups = op.groups.value.data
-    per_group = filter.shape[0] // groups
-    parts = [
-        dot(window[..., group * filter.shape[3] : (group + 1) * filter.shape[3]], filter[channel])
-        for window in windows(op, x, filter.shape[1:3], number(0.0))
-        for channel in range(filter.shape[0])
-        for group in [channel // per_group]
-    ]
-    return bounded(op, added(np.array(parts, object).reshape(shape_of(op.output)), bias))
+    pixels = windows(op, x, filter.shape[1:3], number(0.0))
+    pixels = pixels.reshape(*pixels.shape[:3], groups, -1, *pixels.shape[4:])
+    sums = np.einsum("nhwgckl,goklc->nhwgo", pixels, filter.reshape(groups, -1, *filter.shape[1:]))
+    return bounded(op, added(sums.reshape(shape_of(op.output)), bias))
 
 
 @computed.register
 def _(op: xnnpack.DepthwiseConv2dOp, operands: Sequence[Terms]) -> list[Terms]:
     x, filter, *bias = operands
-    multiplier = filter.shape[3] // x.shape[3]
-    parts = [
-        dot(window[..., channel // multiplier], filter[0, ..., channel])
-        for window in windows(op, x, filter.shape[1:3], number(0.0))
-        for channel in range(filter.shape[3])
-    ]
-    return bounded(op, added(np.array(parts, object).reshape(shape_of(op.output)), bias))
+    pixels = windows(op, x, filter.shape[1:3], number(0.0))
+    sums = np.einsum("nhwckl,klcm->nhwcm", pixels, filter.reshape(*filter.shape[1:3], x.shape[3], -1))
+    return bounded(op, added(sums.reshape(shape_of(op.output)), bias))
 
 
 @computed.register
 def _(op: xnnpack.GlobalAveragePooling2dOp, operands: Sequence[Terms]) -> list[Terms]:
     (x,) = operands
-    *_, height, width, channels = x.shape
-    pixels = x.reshape(-1, height * width, channels)
-    means = [total(list(image[:, channel])) / (height * width) for image in pixels for channel in range(channels)]
-    return bounded(op, np.array(means, object).reshape(shape_of(op.output)))
+    return bounded(op, (x.sum((-3, -2)) / (x.shape[-3] * x.shape[-2])).reshape(shape_of(op.output)))
 
 
 @computed.register
@@ -188,41 +169,20 @@ def _(op: xnnpack.StaticReduceOp, operands: Sequence[Terms]) -> list[Terms]:
 def _(op: xnnpack.MaxPooling2dOp, operands: Sequence[Terms]) -> list[Terms]:
     (x,) = operands
     outside = z3.Real("nothing")
-    parts = [
-        largest(term for term in window[..., channel].flat if term is not outside)
-        for window in windows(op, x, ints(op.kernel), outside)
-        for channel in range(x.shape[3])
-    ]
+    rows = windows(op, x, ints(op.kernel), outside).reshape(-1, prod(ints(op.kernel)))
+    parts = [largest(term for term in row if term is not outside) for row in rows]
     return bounded(op, np.array(parts, object).reshape(shape_of(op.output)))
 
 
 def windows(
     op: xnnpack.ConvolutionOp | xnnpack.MaxPooling2dOp, x: Terms, kernel: Sequence[int], outside: Term
-) -> Iterator[Terms]:
-    """The pixels [kH, kW, C] that each pixel of the result is made of; what lies beyond the image is `outside`."""
+) -> Terms:
+    """The pixels [N, H, W, C, kH, kW] that each pixel of the result is made of; beyond the image they are `outside`."""
     top, right, bottom, left = ints(op.padding)
-    x = padded(x, [(0, 0), (top, bottom), (left, right), (0, 0)], outside)
+    x = np.pad(x, [(0, 0), (top, bottom), (left, right), (0, 0)], constant_values=outside)
     (down, along), (rows, columns) = ints(op.stride), ints(op.dilation)
-    _, height, width, _ = shape_of(op.results[0])
-    for image, i, j in product(range(len(x)), range(height), range(width)):
-        below = slice(i * down, i * down + (kernel[0] - 1) * rows + 1, rows)
-        beside = slice(j * along, j * along + (kernel[1] - 1) * columns + 1, columns)
-        yield x[image, below, beside]
-
-
-def dot(x: Terms, y: Terms) -> Term:
-    """The sum of the products of two tensors' elements."""
-    return total([a * b for a, b in zip(x.flat, y.flat, strict=True)])
-
-
-def products(lhs: Terms, rhs: Terms) -> Terms:
-    """Products of matrices, whose outer dimensions broadcast."""
-    outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
-    lhs, rhs = (np.broadcast_to(each, (*outer, *each.shape[-2:])) for each in (lhs, rhs))
-    result = np.empty((*outer, lhs.shape[-2], rhs.shape[-1]), object)
-    for *at, i, j in np.ndindex(*result.shape):
-        result[*at, i, j] = dot(lhs[*at, i], rhs[*at, :, j])
-    return result
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, (rows, columns), strict=True)]
+    return sliding_window_view(x, reach, (1, 2))[:, ::down, ::along, :, ::rows, ::columns]
 
 
 def added(value: Terms, bias: Sequence[Terms]) -> Terms:

@@ -7,14 +7,18 @@ output differs. A weight is a variable as well where the pass only moves weights
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import isfinite, prod
 from typing import Any
 
 import numpy as np
+import pytest
 import z3
+from reference.planting import planted
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, i1
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
@@ -28,6 +32,7 @@ from xir.dialects.quant import UniformType
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.constants import constant_array
 from xir.ir.context import XirContext
+from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager, XirPass
 from xir.ir.printer import module_to_text
@@ -92,14 +97,18 @@ class Reading:
 
 EXACT = Reading()
 """For any weights, with all roundings to integers."""
+NUMBERS = Reading(weights=False)
+"""For the weights that are written."""
+EACH = Reading(weights=False, tries_each=True)
+"""For each combination of integers and booleans."""
 
 
-def prove(text: str, *passes: XirPass, reading: Reading = EXACT) -> Proof:
-    """Whether the function `forward` of a module computes the same after passes. UnprovedError after SECONDS."""
+def prove(text: str, compiler_pass: XirPass, *, reading: Reading = EXACT) -> Proof:
+    """Whether the function `forward` of a module computes the same after a pass. UnprovedError after SECONDS."""
     ctx = XirContext()
     module = parse_module(ctx, text)
     original = module.clone()
-    PassManager(ctx, list(passes)).run(module)
+    PassManager(ctx, [compiler_pass]).run(module)
     before, after = (module_to_text(each, ctx) for each in (original, module))
     if after == before:
         return Proof(after, False, "")
@@ -204,8 +213,7 @@ def difference(before: Sequence[Terms], after: Sequence[Terms], bounds: Sequence
         if not is_same_term(a, b):
             claim = z3.Not(is_equal(a, b))
             (of_one if is_of_one_integer(claim) else of_many).append(claim)
-    found = next(filter(None, (among_integers(each, bounds) for each in of_one)), "")
-    return found or solution(of_many, bounds)
+    return among_integers(of_one, bounds) or solution(of_many, bounds)
 
 
 def is_same_term(a: Term, b: Term) -> bool:
@@ -234,13 +242,22 @@ def variables_of(claim: Term) -> Iterator[Term]:
             yield term
 
 
-def among_integers(claim: Term, bounds: Sequence[Term]) -> str:
-    """A value of a claim's integer that makes it true; "" if there is none. z3 gets lost in nested roundings."""
-    (variable,) = variables_of(claim)
-    low, high = (each.arg(1).as_long() for each in bounds if each.arg(0).eq(variable))
-    for value in range(low, high + 1):
-        if z3.is_true(z3.simplify(z3.substitute(claim, (variable, z3.IntVal(value))))):
-            return f"{variable} = {value}"
+ANY = z3.Int("any")
+
+
+def among_integers(claims: Sequence[Term], bounds: Sequence[Term]) -> str:
+    """A value of a claim's one integer that makes it true; "" if there is none. z3 gets lost in nested roundings."""
+    tried = set[tuple[Term, int, int]]()
+    for claim in claims:
+        (variable,) = variables_of(claim)
+        low, high = (each.arg(1).as_long() for each in bounds if each.arg(0).eq(variable))
+        of_any = z3.substitute(claim, (variable, ANY))
+        if (of_any, low, high) in tried:
+            continue
+        tried.add((of_any, low, high))
+        for value in range(low, high + 1):
+            if z3.is_true(z3.simplify(z3.substitute(of_any, (ANY, z3.IntVal(value))))):
+                return f"{variable} = {value}"
     return ""
 
 
@@ -269,11 +286,76 @@ def is_so_for(values: Sequence[Term], claim: Term) -> bool:
     return solver.check() == z3.sat
 
 
-def prove_all(texts: Iterable[str], *passes: XirPass, at_least: int, reading: Reading = EXACT) -> None:
-    """Hold passes to many functions, of which at least so many are to be rewritten."""
+def prove_all(texts: Iterable[str], compiler_pass: XirPass, *, at_least: int, reading: Reading = EXACT) -> None:
+    """Hold a pass to many functions, of which at least so many are to be rewritten."""
     count = 0
     for text in texts:
-        proof = prove(text, *passes, reading=reading)
+        proof = prove(text, compiler_pass, reading=reading)
         assert not proof.counterexample, f"{text}\nbecomes\n{proof.after}\nwhich differs at {proof.counterexample}"
         count += proof.changed
     assert count >= at_least, count
+
+
+Texts = Callable[[], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One mistake in a source, which the functions that a pass is held to have to disprove."""
+
+    name: str
+    before: str
+    after: str
+    module: str
+    """Below `xir`; "" for that of the pass."""
+
+
+FAULTS = defaultdict[Texts, list[Fault]](list)
+FAULTY_PASSES = set[str]()
+"""The names of passes that faults are planted in."""
+
+
+def disproves(name: str, before: str, after: str, module: str = "") -> Callable[[Texts], Texts]:
+    """Below `proves`: what a pass with `after` in place of `before` in its source does, some function disproves."""
+
+    def with_fault(texts: Texts) -> Texts:
+        FAULTS[texts].append(Fault(name, before, after, module))
+        return texts
+
+    return with_fault
+
+
+def proves(
+    *passes: XirPass, at_least: int, readings: Sequence[Reading] = (EXACT,), every: int = 1
+) -> Callable[[Texts], Callable[[Fault | int], None]]:
+    """Make a test of a generator of functions: each pass is held to them in each reading, and its faults are found.
+
+    Of many functions whose parameters have few values each, `make test` takes one of `every`.
+    """
+
+    def test_of(texts: Texts) -> Callable[[Fault | int], None]:
+        cases = [pytest.param(each, id=each.name) for each in FAULTS[texts]]
+        FAULTY_PASSES.update(each.name for each in passes if cases)
+        if every > 1:
+            cases.append(pytest.param(1, id="all", marks=pytest.mark.exhaustive))
+
+        @pytest.mark.parametrize("case", [pytest.param(every, id="proved"), *cases])
+        def test(case: Fault | int) -> None:
+            if isinstance(case, Fault):
+                module = case.module or type(passes[0]).__module__.removeprefix("xir.")
+                with planted(module, case.before, case.after):
+                    assert any(is_disproved(text, passes[0], readings[0]) for text in texts())
+                return
+            for each, reading in product(passes, readings):
+                prove_all(islice(texts(), 0, None, case), each, at_least=at_least // case, reading=reading)
+
+        return test
+
+    return test_of
+
+
+def is_disproved(text: str, compiler_pass: XirPass, reading: Reading) -> bool:
+    """Whether there are values for which a graph computes something else; what the verifier refuses shows nothing."""
+    with suppress(DiagnosticError):
+        return prove(text, compiler_pass, reading=reading).counterexample != ""
+    return False

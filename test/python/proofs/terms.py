@@ -26,9 +26,6 @@ def each(function: Callable[..., Term], *operands: Terms) -> Terms:
     return np.asarray(result, object)
 
 
-NOWHERE = range(0)
-
-
 def variables(
     name: str, shape: Sequence[int], element: Attribute, places: range = range(0)
 ) -> tuple[Terms, list[Term]]:
@@ -106,11 +103,6 @@ def largest(terms: Iterator[Term]) -> Term:
     for term in terms:
         found = z3.If(term > found, term, found)
     return found
-
-
-def total(terms: Sequence[Term]) -> Term:
-    """A sum."""
-    return z3.Sum(*terms)
 
 
 def along(function: Callable[[Sequence[Term]], Sequence[Term]], value: Terms, dim: int) -> Terms:

@@ -10,9 +10,11 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import torch
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given, seed, settings
+from properties.examples import DETERMINISTIC
 from properties.graphs import FORMS, exported, programs_in
 from properties.programs import Program
 
@@ -23,15 +25,10 @@ from xir.dialects import edge
 def graphs(form: str, count: int, number: int) -> list[Program]:
     """Random programs of one form, as `make verify-random` draws them."""
     found: list[Program] = []
+    options: dict[str, Any] = DETERMINISTIC | {"derandomize": False, "phases": [Phase.generate]}
 
     @seed(number)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(max_examples=count, **options)
     @given(programs_in(form, 4, 16))
     def draw(program: Program) -> None:
         found.append(program)
@@ -51,11 +48,8 @@ def models(names: str) -> set[str]:
     """The ops of models of the zoo."""
     from xir.models import load_model
 
-    found: set[str] = set()
-    for name in filter(None, names.split(",")):
-        model, inputs = load_model(name)
-        found.update(ops_of(torch.export.export(model, inputs)))
-    return found
+    loaded = (load_model(name) for name in filter(None, names.split(",")))
+    return {op for model, inputs in loaded for op in ops_of(torch.export.export(model, inputs))}
 
 
 def main() -> int:
@@ -66,16 +60,16 @@ def main() -> int:
     parser.add_argument("--against", default="", help="models of the zoo, separated by commas")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    counts: Counter[str] = Counter()
-    total = 0
-    for form in FORMS:
-        for program in graphs(form, -(-options.count // len(FORMS)), options.seed):
-            if (found := exported(program, form)) is not None:
-                counts.update(set(ops_of(found)))
-                total += 1
+    drawn = [
+        set(ops_of(found))
+        for form in FORMS
+        for program in graphs(form, -(-options.count // len(FORMS)), options.seed)
+        if (found := exported(program, form)) is not None
+    ]
+    counts = Counter(op for ops in drawn for op in ops)
     for name, count in counts.most_common():
         print(f"{count:5}  {name}")
-    print(f"{len(counts)} ops in {total} graphs")
+    print(f"{len(counts)} ops in {len(drawn)} graphs")
     if missing := sorted(models(options.against) - counts.keys()):
         print("in none of them: " + ", ".join(missing))
     return 0

@@ -9,16 +9,18 @@ Source of the kernels' arithmetic: XNNPACK at commit 92a7ad501b; each function n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+Bounds = tuple[float | None, float | None]
+UNBOUNDED: Bounds = (None, None)
 
 LOW, HIGH = -128, 127
 
@@ -120,103 +122,29 @@ class Weight:
         return np.clip(np.rint(numbers.astype(np.float64) / steps), -(2**31), 2**31 - 1).astype(np.int64)
 
 
-def fully_connected(
+def weighted(
+    sum_up: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     x: NDArray[np.int8],
     source: Params,
     weight: Weight,
     bias: NDArray[np.float32] | None,
     result: Params,
-    bounds: tuple[float | None, float | None] = (None, None),
+    bounds: Bounds = UNBOUNDED,
 ) -> Expected:
-    """x [..., I] · weight [O, I]."""
-    sums = source.centered(x) @ weight.integers.astype(np.int64).T
-    sums = sums + weight.bias(bias, source, len(weight.integers))
-    return exactly(requantize(sums, weight.factor(source, result), result.zero_point, *limits(result, bounds)))
+    """What PyTorch's `sum_up` makes of x and the filter, [N, O, …].
+
+    It does so in fp64, which holds all integers up to 2^53: these sums are exact in any order.
+    """
+    sums = sum_up(torch.from_numpy(source.centered(x)).double(), torch.from_numpy(weight.integers).double())
+    by_channel = (-1, *[1] * (sums.dim() - 2))
+    steps = sums.numpy().astype(np.int64) + weight.bias(bias, source, sums.shape[1]).reshape(by_channel)
+    factor = weight.factor(source, result).reshape(by_channel)
+    return exactly(requantize(steps, factor, result.zero_point, *limits(result, bounds)))
 
 
-def limits(result: Params, bounds: tuple[float | None, float | None]) -> tuple[int, int]:
+def limits(result: Params, bounds: Bounds) -> tuple[int, int]:
     """The integers that float bounds clamp a result to."""
     return result.bound(bounds[0], LOW), result.bound(bounds[1], HIGH)
-
-
-def convolution(
-    x: NDArray[np.int8],
-    source: Params,
-    weight: Weight,
-    bias: NDArray[np.float32] | None,
-    result: Params,
-    *,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    bounds: tuple[float | None, float | None] = (None, None),
-) -> Expected:
-    """x [N, C, H, W] and weight [O, C / groups, R, S]."""
-    image = np.pad(source.centered(x), ((0, 0), (0, 0), *((p, p) for p in padding)))
-    out, _, *kernel = weight.integers.shape
-    size = [(image.shape[2 + i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
-    sums = np.zeros((len(x), out, *size), np.int64)
-    by_group = np.split(weight.integers.astype(np.int64), groups)
-    for r, s in product(*map(range, kernel)):
-        top, left = r * dilation[0], s * dilation[1]
-        window = image[:, :, top : top + size[0] * stride[0] : stride[0], left : left + size[1] * stride[1] : stride[1]]
-        parts = [
-            np.einsum("nchw,oc->nohw", part, filters[:, :, r, s])
-            for part, filters in zip(np.split(window, groups, 1), by_group, strict=True)
-        ]
-        sums += np.concatenate(parts, 1)
-    return _by_channel(sums, source, weight, bias, result, bounds)
-
-
-def transposed_convolution(
-    x: NDArray[np.int8],
-    source: Params,
-    weight: Weight,
-    bias: NDArray[np.float32] | None,
-    result: Params,
-    *,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    output_padding: Sequence[int],
-    groups: int,
-    bounds: tuple[float | None, float | None] = (None, None),
-) -> Expected:
-    """x [N, C, H, W] and weight [C, O / groups, R, S]."""
-    image = source.centered(x)
-    _, out, *kernel = weight.integers.shape
-    height, width = image.shape[2:]
-    full = [
-        (n - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 + output_padding[i]
-        for i, n in enumerate((height, width))
-    ]
-    sums = np.zeros((len(x), out * groups, *full), np.int64)
-    by_group = np.split(weight.integers.astype(np.int64), groups)
-    for r, s in product(*map(range, kernel)):
-        top, left = r * dilation[0], s * dilation[1]
-        parts = [
-            np.einsum("nchw,co->nohw", part, filters[:, :, r, s])
-            for part, filters in zip(np.split(image, groups, 1), by_group, strict=True)
-        ]
-        rows = slice(top, top + height * stride[0], stride[0])
-        columns = slice(left, left + width * stride[1], stride[1])
-        sums[:, :, rows, columns] += np.concatenate(parts, 1)
-    sums = sums[:, :, padding[0] : full[0] - padding[0], padding[1] : full[1] - padding[1]]
-    return _by_channel(sums, source, weight, bias, result, bounds)
-
-
-def _by_channel(
-    sums: Integers,
-    source: Params,
-    weight: Weight,
-    bias: NDArray[np.float32] | None,
-    result: Params,
-    bounds: tuple[float | None, float | None],
-) -> Expected:
-    sums = sums + weight.bias(bias, source, sums.shape[1])[:, None, None]
-    factor = weight.factor(source, result).reshape(-1, 1, 1)
-    return exactly(requantize(sums, factor, result.zero_point, *limits(result, bounds)))
 
 
 def matrix_product(a: NDArray[np.int8], pa: Params, b: NDArray[np.int8], pb: Params, result: Params) -> Expected:
@@ -235,7 +163,7 @@ def sum_of(
     pb: Params,
     result: Params,
     sign: int = 1,
-    bounds: tuple[float | None, float | None] = (None, None),
+    bounds: Bounds = UNBOUNDED,
 ) -> Expected:
     """a + b, or a − b with `sign` −1.
 
@@ -258,7 +186,7 @@ def product_of(
     b: NDArray[np.int8],
     pb: Params,
     result: Params,
-    bounds: tuple[float | None, float | None] = (None, None),
+    bounds: Bounds = UNBOUNDED,
 ) -> Expected:
     """a · b, rounded to nearest: on x86 the fp32 product and to even, on Arm the exact product and ties up.
 

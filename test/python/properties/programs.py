@@ -3,8 +3,9 @@ numbers in both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from hypothesis import strategies as st
@@ -15,6 +16,9 @@ from xir import runtime
 from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
 from xir.dialects.edge.kernels import executorch_kernels
+
+ValueT = TypeVar("ValueT")
+Calls = Mapping[str, Callable[..., Tensor]]
 
 LARGEST = 50.0
 """What a step makes larger than this is scaled down, so that no program leaves the range where fp32 is accurate."""
@@ -116,14 +120,22 @@ class Builder:
         fan_in = max(1, torch.Size(shape).numel() // max(1, shape[0] if shape else 1))
         return torch.randn(shape, generator=self.generator) / fan_in**0.5
 
+    def with_bias(self, outputs: int, *shape: int) -> list[Tensor]:
+        """A filter of some outputs, and a bias or none."""
+        return [self.weight(outputs, *shape), *([self.weight(outputs)] if self.flag() else [])]
+
+    def divisor(self, number: int) -> int:
+        """One of the numbers that divide another."""
+        return self.one(each for each in range(1, number + 1) if number % each == 0)
+
     def int(self, low: int, high: int) -> int:
         return self.draw(st.integers(low, high))
 
     def flag(self) -> bool:
         return self.draw(st.booleans())
 
-    def one_of(self, *values: object) -> object:
-        return self.draw(st.sampled_from(values))
+    def one(self, values: Iterable[ValueT]) -> ValueT:
+        return self.draw(st.sampled_from(list(values)))
 
     def pick(self, rank: int | None = None) -> int:
         """A value, of some rank if given; the newer the likelier. A step makes one of that rank if there is none."""
@@ -176,6 +188,11 @@ class Builder:
             return number
         factor = 2.0 ** -int(largest).bit_length()
         return self.step(f"{factor} * ", lambda x: x * factor, number)
+
+    def one_step(self, calls: Calls, *operands: int, weights: Sequence[Tensor] = ()) -> int:
+        """Add one of some calls, by their texts."""
+        text, run = self.one(calls.items())
+        return self.step(text, run, *operands, weights=weights)
 
     def finish(self) -> Program:
         return Program(self.inputs, self.steps)

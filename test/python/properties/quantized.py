@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from properties.integers import HIGH, LOW, Params, Weight, f32
+from properties.integers import HIGH, LOW, Expected, Params, Weight, f32
 from reference.runtimes import load_stock
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.builtin import f32 as f32_type
@@ -22,8 +22,6 @@ from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.constants import make_dense
 from xir.ir.context import XirContext
-
-DECOMPOSED = "edge.quantized_decomposed"
 
 
 class Builder:
@@ -94,6 +92,13 @@ class Builder:
         ours = runtime.Runtime.get().load_program(file).load_method("forward").execute(tensors)
         stock = load_stock(file).forward(tensors)
         return [[torch.as_tensor(each).numpy() for each in results] for results in (ours, stock)]
+
+    def check(self, value: SSAValue, result: Params, expected: Expected) -> None:
+        """Both runtimes compute the expected integers of a value, and no node computes in floating point."""
+        program = self.lowered(self.quantize(value, result))
+        assert not float_nodes(program)
+        for (got,) in self.run(program):
+            expected.check(got)
 
     def profile(self, program: EdgeProgram) -> list[str]:
         """The operators that XNNPACK made of the program, as xir's runtime ran them."""

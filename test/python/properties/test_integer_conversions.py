@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
-from properties.integers import HIGH, LOW, Expected, Params, exactly, f32
-from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
-from xdsl.ir import SSAValue
+from properties.integers import HIGH, LOW, Params, exactly, f32
+from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, int8s
 
 EVERY = np.arange(LOW, HIGH + 1).astype(np.int8)
 
@@ -104,23 +103,14 @@ def shuffled(x: NDArray[np.int8]) -> NDArray[np.int8]:
 @pytest.mark.parametrize(
     ("name", "args", "shape", "move"), MOVES, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_moves_leave_integers_alone(name: str, args: dict[str, Any], shape: tuple[int, ...], move: Any) -> None:
-    @settings(max_examples=examples(4), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        x, params = data.draw(int8s(shape)), data.draw(PARAMS)
-        b = Builder()
-        check(b, b.op(name, self=b.activation(x, params), **args), params, exactly(move(x, params).astype(np.int64)))
-
-    holds()
-
-
-def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
-    """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantize(value, result))
-    assert not float_nodes(program)
-    for (got,) in b.run(program):
-        expected.check(got)
+@settings(max_examples=examples(4), **DETERMINISTIC)
+@given(st.data())
+def test_moves_leave_integers_alone(
+    name: str, args: dict[str, Any], shape: tuple[int, ...], move: Any, data: Any
+) -> None:
+    x, params = data.draw(int8s(shape)), data.draw(PARAMS)
+    b = Builder()
+    b.check(b.op(name, self=b.activation(x, params), **args), params, exactly(move(x, params).astype(np.int64)))
 
 
 @settings(max_examples=examples(8), **DETERMINISTIC)
@@ -154,7 +144,7 @@ def test_bilinear_upsampling(data: Any) -> None:
     exact = x.astype(object) * Fraction(1)
     for axis in (2, 3):
         exact = doubled(exact, axis)
-    check(b, value, params, integers.rounded(exact, Fraction(0)))
+    b.check(value, params, integers.rounded(exact, Fraction(0)))
 
 
 def doubled(x: NDArray[Any], axis: int) -> NDArray[Any]:

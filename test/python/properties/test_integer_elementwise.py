@@ -14,20 +14,11 @@ from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
 from properties.integers import HIGH, LOW, Expected, Params, f32
-from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
-from xdsl.ir import SSAValue
+from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, int8s
 
 from xir.dialects.xnnpack.quantization import PRODUCT, SUM
 
 SHAPES = st.sampled_from([((3, 70), (3, 70)), ((2, 3, 5), (5,)), ((4, 1), (1, 9)), ((3, 5), (1,)), ((1,), (2, 7))])
-
-
-def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
-    """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantize(value, result))
-    assert not float_nodes(program)
-    for (got,) in b.run(program):
-        expected.check(got)
 
 
 @st.composite
@@ -43,24 +34,21 @@ def bounds_of(draw: Any, result: Params) -> tuple[float | None, float | None]:
 
 
 @pytest.mark.parametrize(("name", "sign"), [("add.Tensor", 1), ("sub.Tensor", -1)])
-def test_sum(name: str, sign: int) -> None:
-    @settings(max_examples=examples(13), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        shape_a, shape_b = data.draw(SHAPES)
-        a, b = data.draw(int8s(shape_a)), data.draw(int8s(shape_b))
-        pa = data.draw(PARAMS)
-        pb, result = data.draw(relatives(pa)), data.draw(relatives(pa))
-        ratios = [np.float32(p.scale) / np.float32(result.scale) for p in (pa, pb)]
-        assume(all(SUM[0] <= ratio < SUM[1] for ratio in ratios))
-        bounds = bounds_of(data.draw, result)
-        builder = Builder()
-        value = builder.op(name, self=builder.activation(a, pa), other=builder.activation(b, pb))
-        if bounds != (None, None):
-            value = builder.op("relu", self=value)
-        check(builder, value, result, integers.sum_of(a, pa, b, pb, result, sign, bounds))
-
-    holds()
+@settings(max_examples=examples(13), **DETERMINISTIC)
+@given(st.data())
+def test_sum(name: str, sign: int, data: Any) -> None:
+    shape_a, shape_b = data.draw(SHAPES)
+    a, b = data.draw(int8s(shape_a)), data.draw(int8s(shape_b))
+    pa = data.draw(PARAMS)
+    pb, result = data.draw(relatives(pa)), data.draw(relatives(pa))
+    ratios = [np.float32(p.scale) / np.float32(result.scale) for p in (pa, pb)]
+    assume(all(SUM[0] <= ratio < SUM[1] for ratio in ratios))
+    bounds = bounds_of(data.draw, result)
+    builder = Builder()
+    value = builder.op(name, self=builder.activation(a, pa), other=builder.activation(b, pb))
+    if bounds != (None, None):
+        value = builder.op("relu", self=value)
+    builder.check(value, result, integers.sum_of(a, pa, b, pb, result, sign, bounds))
 
 
 @settings(max_examples=examples(13), **DETERMINISTIC)
@@ -76,7 +64,7 @@ def test_product(data: Any) -> None:
     value = builder.op("mul.Tensor", self=builder.activation(a, pa), other=builder.activation(b, pb))
     if bounds != (None, None):
         value = builder.op("relu", self=value)
-    check(builder, value, result, integers.product_of(a, pa, b, pb, result, bounds))
+    builder.check(value, result, integers.product_of(a, pa, b, pb, result, bounds))
 
 
 MEANS: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
@@ -88,21 +76,18 @@ MEANS: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "args", "axes"), MEANS, ids=str)
-def test_mean(name: str, args: dict[str, Any], axes: tuple[int, ...]) -> None:
-    @settings(max_examples=examples(6), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        shape = (
-            data.draw(st.integers(1, 2)),
-            data.draw(st.integers(2, 20)),
-            *data.draw(st.sampled_from([(2, 2), (7, 5)])),
-        )
-        x, source = data.draw(int8s(shape)), data.draw(PARAMS)
-        result = Params(f32(source.scale / data.draw(RATIOS)), data.draw(ZERO_POINTS))
-        b = Builder()
-        check(b, b.op(name, self=b.activation(x, source), **args), result, integers.mean(x, source, axes, result))
-
-    holds()
+@settings(max_examples=examples(6), **DETERMINISTIC)
+@given(st.data())
+def test_mean(name: str, args: dict[str, Any], axes: tuple[int, ...], data: Any) -> None:
+    shape = (
+        data.draw(st.integers(1, 2)),
+        data.draw(st.integers(2, 20)),
+        *data.draw(st.sampled_from([(2, 2), (7, 5)])),
+    )
+    x, source = data.draw(int8s(shape)), data.draw(PARAMS)
+    result = Params(f32(source.scale / data.draw(RATIOS)), data.draw(ZERO_POINTS))
+    b = Builder()
+    b.check(b.op(name, self=b.activation(x, source), **args), result, integers.mean(x, source, axes, result))
 
 
 Numbers = NDArray[np.float64]
@@ -151,31 +136,25 @@ EVERY = np.arange(LOW, HIGH + 1).astype(np.int8)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_table(name: str) -> None:
+@settings(max_examples=examples(4), **DETERMINISTIC)
+@given(st.data())
+def test_table(name: str, data: Any) -> None:
     args, function = FUNCTIONS[name]
-
-    @settings(max_examples=examples(4), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        source = Params(f32(data.draw(st.floats(2.0**-9, 2.0**-3))), data.draw(ZERO_POINTS))
-        with np.errstate(all="ignore"):
-            numbers = function((source.centered(EVERY) * source.scale).astype(np.float64))
-        defined = np.isfinite(numbers)
-        assume(defined.any())
-        result = Params(
-            f32(float(np.abs(numbers[defined]).max() or 1) / 127 / data.draw(RATIOS)), data.draw(ZERO_POINTS)
-        )
-        assume(result.scale > 2.0**-60)
-        b = Builder()
-        program = b.lowered(b.quantize(b.op(name.strip(), self=b.activation(EVERY, source), **args), result))
-        # Both forms of GELU are one look-up where they are less than a sixteenth of a step apart.
-        # Softplus adds e^x to 1, which rounds it to 24 bits of that.
-        offset = {"gelu ": 4.8e-4 if result.scale > 16 * 4.8e-4 else 0.0, "softplus": 2.0**-22}.get(name, 0.0)
-        expected = integers.table(function, source, result, 2.0**-18, offset)
-        for (got,) in b.run(program):
-            Expected(expected.least[defined], expected.greatest[defined]).check(got[defined])
-
-    holds()
+    source = Params(f32(data.draw(st.floats(2.0**-9, 2.0**-3))), data.draw(ZERO_POINTS))
+    with np.errstate(all="ignore"):
+        numbers = function((source.centered(EVERY) * source.scale).astype(np.float64))
+    defined = np.isfinite(numbers)
+    assume(defined.any())
+    result = Params(f32(float(np.abs(numbers[defined]).max() or 1) / 127 / data.draw(RATIOS)), data.draw(ZERO_POINTS))
+    assume(result.scale > 2.0**-60)
+    b = Builder()
+    program = b.lowered(b.quantize(b.op(name.strip(), self=b.activation(EVERY, source), **args), result))
+    # Both forms of GELU are one look-up where they are less than a sixteenth of a step apart.
+    # Softplus adds e^x to 1, which rounds it to 24 bits of that.
+    offset = {"gelu ": 4.8e-4 if result.scale > 16 * 4.8e-4 else 0.0, "softplus": 2.0**-22}.get(name, 0.0)
+    expected = integers.table(function, source, result, 2.0**-18, offset)
+    for (got,) in b.run(program):
+        Expected(expected.least[defined], expected.greatest[defined]).check(got[defined])
 
 
 @pytest.mark.here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,11 +12,10 @@ from hypothesis import assume, given, settings
 from numpy.typing import NDArray
 from properties import integers
 from properties.examples import DETERMINISTIC, examples
-from properties.integers import HIGH, LOW, Expected, Params, Weight, f32
+from properties.integers import HIGH, LOW, Bounds, Params, Weight, f32
 from properties.quantized import PARAMS, RATIOS, ZERO_POINTS, Builder, float_nodes, int8s
+from torch.nn import functional
 from xdsl.ir import SSAValue
-
-Bounds = tuple[float | None, float | None]
 
 
 @st.composite
@@ -70,14 +70,6 @@ def clamped(b: Builder, value: SSAValue, bounds: Bounds) -> SSAValue:
     return b.op("clamp", self=value, min=bounds[0], max=bounds[1])
 
 
-def check(b: Builder, value: SSAValue, result: Params, expected: Expected) -> None:
-    """Both runtimes compute the expected integers, and no node computes in floating point."""
-    program = b.lowered(b.quantize(value, result))
-    assert not float_nodes(program)
-    for (got,) in b.run(program):
-        expected.check(got)
-
-
 def static(numbers: NDArray[np.float32] | None, b: Builder) -> SSAValue | None:
     return None if numbers is None else b.constant(numbers)
 
@@ -92,8 +84,8 @@ def test_fully_connected(data: Any) -> None:
     bias, bounds = data.draw(biases(source, weight.scales, outputs)), data.draw(activations(result))
     b = Builder()
     value = b.op("linear", input=b.activation(x, source), weight=b.weight(weight, 0), bias=static(bias, b))
-    expected = integers.fully_connected(x, source, weight, bias, result, bounds)
-    check(b, clamped(b, value, bounds), result, expected)
+    expected = integers.weighted(functional.linear, x, source, weight, bias, result, bounds)
+    b.check(clamped(b, value, bounds), result, expected)
 
 
 FORMS = {"dense": (1, 0), "grouped": (2, 2), "depthwise": (4, 1), "depthwise by two": (4, 2)}
@@ -101,28 +93,25 @@ FORMS = {"dense": (1, 0), "grouped": (2, 2), "depthwise": (4, 1), "depthwise by 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_convolution(form: str) -> None:
-    @settings(max_examples=examples(8), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        groups, each = FORMS[form]
-        channels = 4 if groups > 1 else data.draw(st.integers(1, 5))
-        outputs = groups * each or data.draw(st.integers(1, 9))
-        kernel = [data.draw(st.integers(1, 3)) for _ in range(2)]
-        stride, dilation = ([data.draw(st.integers(1, 2)) for _ in range(2)] for _ in range(2))
-        padding = [data.draw(st.integers(0, 2)) for _ in range(2)]
-        x, source = data.draw(int8s((data.draw(st.integers(1, 2)), channels, 6, 7))), data.draw(PARAMS)
-        weight = data.draw(weights((outputs, channels // groups, *kernel), outputs))
-        result = data.draw(results(source, weight.scales))
-        bias, bounds = data.draw(biases(source, weight.scales, outputs)), data.draw(activations(result))
-        where: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        b = Builder()
-        operands = {"input": b.activation(x, source), "weight": b.weight(weight, 0), "bias": static(bias, b)}
-        value = b.op("convolution", **operands, **where, transposed=False, output_padding=(0, 0))
-        expected = integers.convolution(x, source, weight, bias, result, **where, bounds=bounds)
-        check(b, clamped(b, value, bounds), result, expected)
-
-    holds()
+@settings(max_examples=examples(8), **DETERMINISTIC)
+@given(st.data())
+def test_convolution(form: str, data: Any) -> None:
+    groups, each = FORMS[form]
+    channels = 4 if groups > 1 else data.draw(st.integers(1, 5))
+    outputs = groups * each or data.draw(st.integers(1, 9))
+    kernel = [data.draw(st.integers(1, 3)) for _ in range(2)]
+    stride, dilation = ([data.draw(st.integers(1, 2)) for _ in range(2)] for _ in range(2))
+    padding = [data.draw(st.integers(0, 2)) for _ in range(2)]
+    x, source = data.draw(int8s((data.draw(st.integers(1, 2)), channels, 6, 7))), data.draw(PARAMS)
+    weight = data.draw(weights((outputs, channels // groups, *kernel), outputs))
+    result = data.draw(results(source, weight.scales))
+    bias, bounds = data.draw(biases(source, weight.scales, outputs)), data.draw(activations(result))
+    where: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    b = Builder()
+    operands = {"input": b.activation(x, source), "weight": b.weight(weight, 0), "bias": static(bias, b)}
+    value = b.op("convolution", **operands, **where, transposed=False, output_padding=(0, 0))
+    expected = integers.weighted(partial(functional.conv2d, **where), x, source, weight, bias, result, bounds)
+    b.check(clamped(b, value, bounds), result, expected)
 
 
 @settings(max_examples=examples(10), **DETERMINISTIC)
@@ -145,8 +134,8 @@ def test_transposed_convolution(data: Any) -> None:
     b = Builder()
     operands = {"input": b.activation(x, source), "weight": b.weight(weight, 1), "bias": static(bias, b)}
     value = b.op("convolution", **operands, **where, transposed=True)
-    expected = integers.transposed_convolution(x, source, weight, bias, result, **where, bounds=bounds)
-    check(b, clamped(b, value, bounds), result, expected)
+    expected = integers.weighted(partial(functional.conv_transpose2d, **where), x, source, weight, bias, result, bounds)
+    b.check(clamped(b, value, bounds), result, expected)
 
 
 @settings(max_examples=examples(10), **DETERMINISTIC)
@@ -159,7 +148,7 @@ def test_matrix_product(data: Any) -> None:
     result = data.draw(results(source, np.array([other.scale], np.float32)))
     b = Builder()
     value = b.op("bmm", self=b.activation(x, source), mat2=b.activation(y, other))
-    check(b, value, result, integers.matrix_product(x, source, y, other, result))
+    b.check(value, result, integers.matrix_product(x, source, y, other, result))
 
 
 @settings(max_examples=examples(5), **DETERMINISTIC)
@@ -192,13 +181,13 @@ def test_ties_round_to_even_and_ends_saturate(zero_point: int) -> None:
         weight, other = Weight(np.array([[1]], np.int8), np.array([1.0], np.float32)), Params(1.0, 0)
         b = Builder()
         value = b.op("linear", input=b.activation(x, source), weight=b.weight(weight, 0))
-        check(b, value, result, integers.fully_connected(x, source, weight, None, result))
+        b.check(value, result, integers.weighted(functional.linear, x, source, weight, None, result))
         b, one = Builder(), np.array([[[1]]], np.int8)
         value = b.op("bmm", self=b.activation(x[None], source), mat2=b.activation(one, other))
-        check(b, value, result, integers.matrix_product(x[None], source, one, other, result))
+        b.check(value, result, integers.matrix_product(x[None], source, one, other, result))
         b, image = Builder(), x.reshape(1, 1, 16, 16)
-        where: dict[str, Any] = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "groups": 1}
+        where = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "groups": 1}
         kernel = Weight(weight.integers.reshape(1, 1, 1, 1), weight.scales)
         operands = {"input": b.activation(image, source), "weight": b.weight(kernel, 0), "bias": None}
         value = b.op("convolution", **operands, **where, transposed=False, output_padding=(0, 0))
-        check(b, value, result, integers.convolution(image, source, kernel, None, result, **where))
+        b.check(value, result, integers.weighted(functional.conv2d, image, source, kernel, None, result))

@@ -124,44 +124,41 @@ def test_filter_of_8_bits(data: Any) -> None:
 
 
 @pytest.mark.parametrize("group", [32, 64])
-def test_filter_of_4_bits_by_group(group: int) -> None:
-    @settings(max_examples=examples(8), **DETERMINISTIC)
-    @given(st.data())
-    def holds(data: Any) -> None:
-        count, groups, outputs = (data.draw(st.integers(1, high)) for high in (5, 4, 9))
-        inputs = group * groups
-        x = data.draw(rows(count, inputs))
-        generator = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-        filters = generator.integers(-8, 8, (outputs, inputs)).astype(np.int8)
-        exponents = generator.integers(-12, 3, (outputs, groups))
-        # XNNPACK holds the scales of groups in bf16: these are numbers of 8 bits.
-        scales = (generator.integers(128, 256, (outputs, groups)) / 128.0 * 2.0**exponents).astype(np.float32)
-        b = Builder()
-        weight = b.op(
-            "quantized_decomposed.dequantize_per_channel_group",
-            input=b.constant(filters),
-            scales=b.constant(scales),
-            zero_points=b.constant(np.zeros((outputs, groups), np.int32)),
-            quant_min=-8,
-            quant_max=7,
-            dtype=i8,
-            group_size=group,
-            output_dtype=f32,
-        )
-        value = b.op("linear", input=dynamic(b, x), weight=weight)
-        integers, zero_point, scale = row_integers(x)
-        blocks = filters.astype(np.int64).reshape(1, outputs, groups, group)
-        by_group = scale.astype(np.float64)[:, :, None] * scales.astype(np.float64)
+@settings(max_examples=examples(8), **DETERMINISTIC)
+@given(st.data())
+def test_filter_of_4_bits_by_group(group: int, data: Any) -> None:
+    count, groups, outputs = (data.draw(st.integers(1, high)) for high in (5, 4, 9))
+    inputs = group * groups
+    x = data.draw(rows(count, inputs))
+    generator = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    filters = generator.integers(-8, 8, (outputs, inputs)).astype(np.int8)
+    exponents = generator.integers(-12, 3, (outputs, groups))
+    # XNNPACK holds the scales of groups in bf16: these are numbers of 8 bits.
+    scales = (generator.integers(128, 256, (outputs, groups)) / 128.0 * 2.0**exponents).astype(np.float32)
+    b = Builder()
+    weight = b.op(
+        "quantized_decomposed.dequantize_per_channel_group",
+        input=b.constant(filters),
+        scales=b.constant(scales),
+        zero_points=b.constant(np.zeros((outputs, groups), np.int32)),
+        quant_min=-8,
+        quant_max=7,
+        dtype=i8,
+        group_size=group,
+        output_dtype=f32,
+    )
+    value = b.op("linear", input=dynamic(b, x), weight=weight)
+    integers, zero_point, scale = row_integers(x)
+    blocks = filters.astype(np.int64).reshape(1, outputs, groups, group)
+    by_group = scale.astype(np.float64)[:, :, None] * scales.astype(np.float64)
 
-        def sums(origin: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            """Of products, and of what the zero point adds to them, for integers counted from `origin`."""
-            values, zeros = integers - origin, (zero_point - origin).reshape(count, 1, 1)
-            return (values.reshape(count, 1, groups, group) * blocks).sum(3), zeros * blocks.sum(3)
+    def sums(origin: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of products, and of what the zero point adds to them, for integers counted from `origin`."""
+        values, zeros = integers - origin, (zero_point - origin).reshape(count, 1, 1)
+        return (values.reshape(count, 1, groups, group) * blocks).sum(3), zeros * blocks.sum(3)
 
-        products, zeros = sums(0)
-        # The zero point is taken off at the end, so that numbers of that size are rounded as well. Where the processor
-        # multiplies unsigned numbers, the kernel counts from -128.
-        size = sum(((np.abs(each) * by_group).sum(2) for each in (*sums(0), *sums(-128))), np.zeros((count, outputs)))
-        check(b, value, ((products - zeros) * by_group).sum(2), size, 2 * groups + 4)
-
-    holds()
+    products, zeros = sums(0)
+    # The zero point is taken off at the end, so that numbers of that size are rounded as well. Where the processor
+    # multiplies unsigned numbers, the kernel counts from -128.
+    size = sum(((np.abs(each) * by_group).sum(2) for each in (*sums(0), *sums(-128))), np.zeros((count, outputs)))
+    check(b, value, ((products - zeros) * by_group).sum(2), size, 2 * groups + 4)

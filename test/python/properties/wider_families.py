@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from hypothesis import strategies as st
 from properties.families import batch_norm
-from properties.programs import ROWS, Builder
+from properties.programs import ROWS, Builder, Calls
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,13 +21,10 @@ GROUP = 32
 def look_up(b: Builder) -> None:
     """Rows of a table, by tokens of the caller or by numbers that are known."""
     table, known = b.weight(ROWS, b.int(1, 6)), b.tokens(b.int(1, 3), b.int(1, 6))
-    whole = b.whole_inputs()
-    if whole and b.flag():
-        tokens = b.draw(st.sampled_from(whole))
-        padding = b.draw(st.sampled_from([None, 0]))
-        b.step("embedding", lambda x, w: functional.embedding(x, w, padding), tokens, weights=[table])
-    elif whole:
-        b.step("rows", lambda x, w: w[x], b.draw(st.sampled_from(whole)), weights=[table])
+    if whole := b.whole_inputs():
+        padding = b.one([None, 0])
+        calls: Calls = {"embedding": lambda x, w: functional.embedding(x, w, padding), "rows": lambda x, w: w[x]}
+        b.one_step(calls, b.one(whole), weights=[table])
     else:
         x = b.pick_tensor()
         b.step("known_rows", lambda x, w: x.mean() + functional.embedding(known, w), x, weights=[table])
@@ -36,63 +32,50 @@ def look_up(b: Builder) -> None:
 
 def condition(b: Builder) -> tuple[str, Callable[[Tensor], Tensor], int]:
     """A comparison of an input with numbers, or several: what it is called, what computes it, and the input."""
-    n = b.draw(st.sampled_from([*b.whole_inputs(), *b.float_inputs()]))
-    low, high = b.draw(st.sampled_from([-1, 0, 1])), b.draw(st.sampled_from([2, 3]))
-    name, holds = b.draw(
-        st.sampled_from(
-            [
-                ("ne", lambda x: x != low),
-                ("eq", lambda x: x == high),
-                ("gt", lambda x: x > low),
-                ("le", lambda x: x <= high),
-                ("between", lambda x: (x > low) & (x < high)),
-                ("outside", lambda x: (x < low) | (x >= high)),
-                ("not", lambda x: ~(x >= high)),
-                ("xor", lambda x: torch.logical_xor(x > low, x > high)),
-            ]
-        )
-    )
-    return name, holds, n
+    n = b.one([*b.whole_inputs(), *b.float_inputs()])
+    low, high = b.one([-1, 0, 1]), b.one([2, 3])
+    calls: Calls = {
+        "ne": lambda x: x != low,
+        "eq": lambda x: x == high,
+        "gt": lambda x: x > low,
+        "le": lambda x: x <= high,
+        "between": lambda x: (x > low) & (x < high),
+        "outside": lambda x: (x < low) | (x >= high),
+        "not": lambda x: ~(x >= high),
+        "xor": lambda x: torch.logical_xor(x > low, x > high),
+    }
+    return *b.one(calls.items()), n
 
 
 def mask(b: Builder) -> None:
     """Truth values that choose, fill, or become numbers."""
     name, holds, n = condition(b)
-    fill = b.draw(st.sampled_from([0.0, -2.5, -1e4]))
+    fill = b.one([0.0, -2.5, -1e4])
     same = b.like(n)
-    form = b.draw(st.sampled_from(["where", "number", "filled", "float"] if same else ["float"]))
-    if form == "float":
+    if not same or b.one([False, False, False, True]):
         b.step(f"float[{name}]", lambda c, x: holds(c).to(x.dtype) * 0.75, n, b.float_inputs()[0])
         return
-    x = b.draw(st.sampled_from(same))
-    if form == "where":
-        y = b.draw(st.sampled_from(same))
-        b.step(f"where[{name}]", lambda c, x, y: torch.where(holds(c), x, y), n, x, y)
-    elif form == "number":
-        b.step(f"where[{name}, {fill}]", lambda c, x: torch.where(holds(c), x, fill), n, x)
-    else:
-        b.step(f"softmax_filled[{name}, {fill}]", lambda c, x: x.masked_fill(holds(c), fill).softmax(-1), n, x)
+    calls: Calls = {
+        f"where[{name}]": lambda c, x, y: torch.where(holds(c), x, y),
+        f"where[{name}, {fill}]": lambda c, x, _: torch.where(holds(c), x, fill),
+        f"softmax_filled[{name}, {fill}]": lambda c, x, _: x.masked_fill(holds(c), fill).softmax(-1),
+    }
+    b.one_step(calls, n, b.one(same), b.one(same))
 
 
 def position(b: Builder) -> None:
     """Numbers that depend on places alone, added or multiplied."""
     x = b.pick_tensor()
-    size, by = b.shape(x)[-1], b.draw(st.sampled_from([1, 2, 0.5]))
-    b.step(
-        *b.draw(
-            st.sampled_from(
-                [
-                    ("arange", lambda x: x * 0.5 + torch.arange(0, size * by, by).to(x.dtype) * 0.25),
-                    ("linspace", lambda x: x * torch.linspace(-1, 1, size).to(x.dtype)),
-                    ("full", lambda x: x - torch.full((size,), 0.5 * by).to(x.dtype)),
-                    ("like", lambda x: torch.ones_like(x) * 0.5 - torch.zeros_like(x) + x),
-                    ("cumsum", lambda x: x.cumsum(-1) * 0.25),
-                    ("tril", lambda x: (x.unsqueeze(-1) * x.unsqueeze(-2)).tril(-1)),
-                ]
-            )
-        ),
-        x,
-    )
+    size, by = b.shape(x)[-1], b.one([1, 2, 0.5])
+    calls: Calls = {
+        "arange": lambda x: x * 0.5 + torch.arange(0, size * by, by).to(x.dtype) * 0.25,
+        "linspace": lambda x: x * torch.linspace(-1, 1, size).to(x.dtype),
+        "full": lambda x: x - torch.full((size,), 0.5 * by).to(x.dtype),
+        "like": lambda x: torch.ones_like(x) * 0.5 - torch.zeros_like(x) + x,
+        "cumsum": lambda x: x.cumsum(-1) * 0.25,
+        "tril": lambda x: (x.unsqueeze(-1) * x.unsqueeze(-2)).tril(-1),
+    }
+    b.one_step(calls, x)
 
 
 def indexing(b: Builder) -> None:
@@ -112,44 +95,32 @@ def indexing(b: Builder) -> None:
         copy[(*before, at)] = copy[(*before, at)] * -0.5
         return copy
 
-    b.step(
-        *b.draw(
-            st.sampled_from(
-                [
-                    (f"index_select[{dim}]", lambda x: x.index_select(dim, index)),
-                    (f"index[{dim}]", lambda x: x[(*before, index)]),
-                    (f"gather[{dim}]", lambda x: x.gather(dim, places)),
-                    (f"flip[{dim}]", lambda x: x.flip(dim)),
-                    (f"roll[{shift}, {dim}]", lambda x: x.roll(shift, dim)),
-                    (f"written[{dim}, {start}:{stop}]", lambda x: written(x, slice(start, stop))),
-                    (f"written[{dim}, {start}]", lambda x: written(x, start)),
-                    (f"repeat_interleave[{dim}]", lambda x: x.repeat_interleave(2, dim)),
-                ]
-            )
-        ),
-        x,
-    )
+    calls: Calls = {
+        f"index_select[{dim}]": lambda x: x.index_select(dim, index),
+        f"index[{dim}]": lambda x: x[(*before, index)],
+        f"gather[{dim}]": lambda x: x.gather(dim, places),
+        f"flip[{dim}]": lambda x: x.flip(dim),
+        f"roll[{shift}, {dim}]": lambda x: x.roll(shift, dim),
+        f"written[{dim}, {start}:{stop}]": lambda x: written(x, slice(start, stop)),
+        f"written[{dim}, {start}]": lambda x: written(x, start),
+        f"repeat_interleave[{dim}]": lambda x: x.repeat_interleave(2, dim),
+    }
+    b.one_step(calls, x)
 
 
 def order(b: Builder) -> None:
     """The largest and smallest elements of an input, and where they are."""
-    n = b.draw(st.sampled_from(b.float_inputs()))
+    n = b.one(b.float_inputs())
     dim = b.int(-len(b.shape(n)), -1)
     count, largest = b.int(1, b.shape(n)[dim]), b.flag()
-    b.step(
-        *b.draw(
-            st.sampled_from(
-                [
-                    (f"topk[{count}, {dim}]", lambda x: x.topk(count, dim, largest).values),
-                    (f"sort[{dim}]", lambda x: x.sort(dim, largest).values),
-                    (f"argmax[{dim}]", lambda x: x.argmax(dim).to(x.dtype) * 0.5),
-                    (f"max[{dim}]", lambda x: x.max(dim).values),
-                    (f"any[{dim}]", lambda x: (x > 1).any(dim).to(x.dtype)),
-                ]
-            )
-        ),
-        n,
-    )
+    calls: Calls = {
+        f"topk[{count}, {dim}]": lambda x: x.topk(count, dim, largest).values,
+        f"sort[{dim}]": lambda x: x.sort(dim, largest).values,
+        f"argmax[{dim}]": lambda x: x.argmax(dim).to(x.dtype) * 0.5,
+        f"max[{dim}]": lambda x: x.max(dim).values,
+        f"any[{dim}]": lambda x: (x > 1).any(dim).to(x.dtype),
+    }
+    b.one_step(calls, n)
 
 
 def state(b: Builder) -> None:
@@ -179,15 +150,8 @@ def state(b: Builder) -> None:
         total.add_(x)
         return total * 0.5
 
-    name, run, held = b.draw(
-        st.sampled_from(
-            [
-                ("part", part, longer),
-                ("rolled", rolled, longer),
-                ("scattered", scattered, longer),
-                ("sum", summed, shape),
-            ]
-        )
+    name, run, held = b.one(
+        [("part", part, longer), ("rolled", rolled, longer), ("scattered", scattered, longer), ("sum", summed, shape)]
     )
     b.step(f"state_{name}[{dim}]", run, x, state=[b.weight(*held)])
 
@@ -200,7 +164,7 @@ def heads(b: Builder) -> None:
     query, key = b.weight(count * groups * features, width), b.weight(2 * count * features, width)
     out = b.weight(width, count * groups * features)
     angles = torch.outer(torch.arange(length), torch.tensor([1.0, 0.25])[: features // 2])
-    form, turns = b.draw(st.sampled_from(["none", "causal", "seen", "added", "hidden"])), b.flag()
+    form, turns = b.one(["none", "causal", "seen", "added", "hidden"]), b.flag()
     seen = torch.rand(length, length, generator=b.generator) < 0.7
     enable = b.flag()
 
@@ -233,52 +197,44 @@ def fused_projection(b: Builder) -> None:
     """One layer for several values, which are cut apart."""
     x = b.pick_tensor()
     width, parts = b.int(1, 4), b.int(2, 3)
-    weights = [b.weight(parts * width, b.shape(x)[-1]), *([b.weight(parts * width)] if b.flag() else [])]
-    b.step(
-        *b.draw(
-            st.sampled_from(
-                [
-                    ("chunked", lambda x, *w: functional.linear(x, *w).chunk(parts, -1)[-1].tanh()),
-                    ("split", lambda x, *w: sum(functional.linear(x, *w).split(width, -1)[1:], torch.zeros(()))),
-                    ("unbound", lambda x, *w: functional.linear(x, *w).unflatten(-1, (parts, width)).unbind(-2)[0]),
-                    (
-                        "gated",
-                        lambda x, *w: functional.silu((y := functional.linear(x, *w))[..., :width]) * y[..., -width:],
-                    ),
-                ]
-            )
-        ),
-        x,
-        weights=weights,
+
+    def gated(y: Tensor) -> Tensor:
+        return functional.silu(y[..., :width]) * y[..., -width:]
+
+    name, cut = b.one(
+        [
+            ("chunked", lambda y: y.chunk(parts, -1)[-1].tanh()),
+            ("split", lambda y: sum(y.split(width, -1)[1:], torch.zeros(()))),
+            ("unbound", lambda y: y.unflatten(-1, (parts, width)).unbind(-2)[0]),
+            ("gated", gated),
+        ]
     )
+    weights = b.with_bias(parts * width, b.shape(x)[-1])
+    b.step(name, lambda x, *w: cut(functional.linear(x, *w)), x, weights=weights)
 
 
 def block_of_images(b: Builder) -> None:
     """A convolution that widens, one by channel, one that narrows, with norms; a gate; the sum with what came in."""
     x = b.pick(4)
     channels = b.shape(x)[1]
-    wide, size = channels * b.int(1, 3), b.draw(st.sampled_from([1, 3]))
-    act = b.draw(st.sampled_from(["relu", "relu6", "hardswish", "silu"]))
+    wide, size = channels * b.int(1, 3), b.one([1, 3])
+    act = b.one(["relu", "relu6", "hardswish", "silu"])
     function: Callable[[Tensor], Tensor] = getattr(functional, act)
+
+    def by_channel(y: Tensor, w: Tensor) -> Tensor:
+        return functional.conv2d(y, w, padding=size // 2, groups=wide)
+
+    def gated(y: Tensor, w: Tensor) -> Tensor:
+        return y * functional.hardsigmoid(functional.conv2d(y.mean((2, 3), keepdim=True), w))
+
+    y = x
     if wide > channels:
         y = b.step("widen", functional.conv2d, x, weights=[b.weight(wide, channels, 1, 1)])
         y = b.step(act, function, batch_norm(b, y))
-    else:
-        y = x
-    y = b.step(
-        f"by_channel[{size}]",
-        lambda y, w: functional.conv2d(y, w, padding=size // 2, groups=wide),
-        y,
-        weights=[b.weight(wide, 1, size, size)],
-    )
+    y = b.step(f"by_channel[{size}]", by_channel, y, weights=[b.weight(wide, 1, size, size)])
     y = b.step(act, function, batch_norm(b, y))
     if b.flag():
-        y = b.step(
-            "gate",
-            lambda y, w: y * functional.hardsigmoid(functional.conv2d(y.mean((2, 3), keepdim=True), w)),
-            y,
-            weights=[b.weight(wide, wide, 1, 1)],
-        )
+        y = b.step("gate", gated, y, weights=[b.weight(wide, wide, 1, 1)])
     y = batch_norm(b, b.step("narrow", functional.conv2d, y, weights=[b.weight(channels, wide, 1, 1)]))
     b.step("add", torch.add, x, y)
 
@@ -298,25 +254,14 @@ def wide_linear(b: Builder) -> None:
 def product_of_letters(b: Builder) -> None:
     """Products as `einsum` writes them."""
     x = b.pick(3)
-    batch, rows, columns = b.shape(x)
-    other, matrix = b.weight(b.int(1, 4), columns), b.weight(batch, columns, 3)
-    b.step(
-        *b.draw(
-            st.sampled_from(
-                [
-                    ("einsum[bij,kj->bik]", lambda x, w, m: torch.einsum("bij,kj->bik", x, w)),
-                    ("einsum[bij,bjk->bki]", lambda x, w, m: torch.einsum("bij,bjk->bki", x, m)),
-                    ("einsum[bij,bkj->bik]", lambda x, w, m: torch.einsum("bij,bkj->bik", x, x.sin())),
-                    (
-                        f"baddbmm[{rows}]",
-                        lambda x, w, m: torch.baddbmm(m.mean(1, keepdim=True), x, m, beta=0.5, alpha=2),
-                    ),
-                ]
-            )
-        ),
-        x,
-        weights=[other, matrix],
-    )
+    batch, _, columns = b.shape(x)
+    calls: Calls = {
+        "einsum[bij,kj->bik]": lambda x, w, m: torch.einsum("bij,kj->bik", x, w),
+        "einsum[bij,bjk->bki]": lambda x, w, m: torch.einsum("bij,bjk->bki", x, m),
+        "einsum[bij,bkj->bik]": lambda x, w, m: torch.einsum("bij,bkj->bik", x, x.sin()),
+        "baddbmm": lambda x, w, m: torch.baddbmm(m.mean(1, keepdim=True), x, m, beta=0.5, alpha=2),
+    }
+    b.one_step(calls, x, weights=[b.weight(b.int(1, 4), columns), b.weight(batch, columns, 3)])
 
 
 WIDER_FAMILIES: dict[str, Callable[[Builder], None]] = {
