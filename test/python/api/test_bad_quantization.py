@@ -223,7 +223,7 @@ def groups(scale: float) -> nn.Module:
 
 
 def of_another_type(x: Tensor) -> Tensor:
-    block, span = ([1, 64], torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.int32)), (torch.uint4, 0, 15)
+    block, span = ([1, 64], torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.int32)), (torch.uint4, 0, 15)  # pyright: ignore[reportAttributeAccessIssue]
     return torch.ops.torchao.dequantize_affine(torch.ops.torchao.quantize_affine(x, *block, *span), *block, *span)
 
 
