@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from reference.modules import Calling, Function
 from reference.tools import Tool
+from torch import Tensor, nn
+
+import xir
+from xir.ir.diagnostics import DiagnosticError
 
 MODELS = """
 import math
@@ -18,12 +27,8 @@ X = torch.ones(2, 64)
 Q = torch.ops.quantized_decomposed
 
 
-def model():
-    return nn.Sequential(nn.Linear(64, 8), nn.ReLU()), (X,)
-
-
-def nothing():
-    return nn.Softmax(-1), (X,)
+def model(): return nn.Sequential(nn.Linear(64, 8), nn.ReLU()), (X,)
+def nothing(): return nn.Softmax(-1), (X,)
 
 
 def spoilt(name, number):
@@ -38,22 +43,26 @@ def nan_bias(): return spoilt("bias", math.nan)
 def nan_input(): return nn.Linear(64, 8), (X * math.nan,)
 
 
+class ZeroScale(nn.Module):
+    def forward(self, x):
+        return Q.quantize_per_tensor(x, 0.0, 0, -128, 127, torch.int8)
+
+
+class Group(nn.Module):
+    def forward(self, x):
+        span = (torch.ones(8, 3), torch.zeros(8, 3, dtype=torch.int32), -8, 7, torch.int8, 24, torch.float32)
+        return nn.functional.linear(x, Q.dequantize_per_channel_group(torch.ones(8, 64, dtype=torch.int8), *span))
+
+
+def zero_scale(): return ZeroScale(), (X,)
+def group(): return Group(), (X,)
+
+
 # Inputs to calibrate with
 
-def wrong(): return [X, X[:, :63]]
-def empty(): return []
-def tensor(): return X
-def number(): return 5
-def nans(): return [X, X * math.nan]
-def infinite(): return [X * math.inf]
-def huge(): return [torch.cat([X, -X]).reshape(2, 128)[:, 32:96] * 2e38]
-def double(): return [X.double()]
-def three(): return [(X, X, X)]
 def interrupted(): raise KeyboardInterrupt
-def arrays(): return [X.numpy()]
-def none(): return [None]
-def elsewhere(): return [X.to("meta")]
 def failing(): raise RuntimeError("there is no such folder")
+def wrong(): return [X, X[:, :63]]
 
 
 def failing_later():
@@ -65,99 +74,6 @@ def failing_later():
 
 def worth(program): return float(program(X).sum())
 def raising(program): raise LookupError("no such label")
-def wrong_input(program): return program(X[:, :3]).sum()
-def infinite_worth(program): return {"top1": 0.5, "loss": math.inf}
-def no_number(program): return [0.5]
-def no_numbers(program): return {}
-def random_worth(program): return torch.rand(())
-calls = []
-def other_names(program):
-    calls.append(program)
-    return {"a" if len(calls) < 3 else "b": 1}
-
-
-# Graphs quantised elsewhere
-
-class Around(nn.Module):
-    def __init__(self, *parameters):
-        super().__init__()
-        self.parameters_ = parameters
-
-    def forward(self, x):
-        return Q.dequantize_per_tensor(Q.quantize_per_tensor(x, *self.parameters_), *self.parameters_)
-
-
-def around(scale=0.5, zero_point=0, low=-128, high=127, dtype=torch.int8):
-    return Around(scale, zero_point, low, high, dtype), (X,)
-
-
-def zero_scale(): return around(0.0)
-def nan_scale(): return around(math.nan)
-def infinite_scale(): return around(math.inf)
-def negative_scale(): return around(-0.5)
-def vanishing_scale(): return around(1e-60)
-def zero_point(): return around(zero_point=300)
-def reversed_range(): return around(low=127, high=-128)
-def wide_range(): return around(low=-300)
-
-
-class Weight(nn.Module):
-    def __init__(self, scales, zero_points, axis=0):
-        super().__init__()
-        self.register_buffer("weight", torch.ones(8, 64, dtype=torch.int8))
-        self.register_buffer("scales", scales)
-        self.register_buffer("zero_points", zero_points)
-        self.axis = axis
-
-    def forward(self, x):
-        span = (self.axis, -127, 127, torch.int8)
-        return nn.functional.linear(x, Q.dequantize_per_channel(self.weight, self.scales, self.zero_points, *span))
-
-
-NONE = torch.zeros(8, dtype=torch.int64)
-
-
-def few_scales(): return Weight(torch.ones(7), NONE), (X,)
-def few_zero_points(): return Weight(torch.ones(8), NONE[:7]), (X,)
-def fractions(): return Weight(torch.ones(8), NONE + 0.5), (X,)
-def zero_scales(): return Weight(torch.zeros(8), NONE), (X,)
-def nan_scales(): return Weight(torch.full((8,), math.nan), NONE), (X,)
-def wrong_axis(): return Weight(torch.ones(8), NONE, axis=2), (X,)
-
-
-class Group(nn.Module):
-    def __init__(self, size, scale):
-        super().__init__()
-        self.register_buffer("weight", torch.ones(8, 64, dtype=torch.int8))
-        self.register_buffer("scales", torch.full((8, 64 // size), scale))
-        self.register_buffer("zero_points", torch.zeros(8, 64 // size, dtype=torch.int32))
-        self.size = size
-
-    def forward(self, x):
-        span = (self.scales, self.zero_points, -8, 7, torch.int8, self.size, torch.float32)
-        return nn.functional.linear(x, Q.dequantize_per_channel_group(self.weight, *span))
-
-
-def group(): return Group(24, 1.0), (X,)
-def nan_group(): return Group(32, math.nan), (X,)
-
-
-class Affine(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("scales", torch.ones(8, 1))
-        self.register_buffer("zero_points", torch.zeros(8, 1, dtype=torch.int32))
-        self.weight = nn.Parameter(torch.ones(8, 64))
-
-    def forward(self, x):
-        block, span = [1, 64], (torch.uint4, 0, 15)
-        q = torch.ops.torchao.quantize_affine(self.weight, block, self.scales, self.zero_points, *span)
-        return nn.functional.linear(
-            x, torch.ops.torchao.dequantize_affine(q, block, self.scales, self.zero_points, *span)
-        )
-
-
-def unknown_dtype(): return Affine(), (X,)
 """
 
 
@@ -167,16 +83,8 @@ def models(folder: Path) -> None:
     (folder / "needs.py").write_text("import nowhere.at.all", encoding="utf-8")
 
 
-def check(folder: Path, aot: Tool, arguments: str, message: str) -> None:
-    """One line that says `message`, and nothing else: no output, no file, not even a part of one."""
-    error = aot.refuse(f"--model mine.py:{arguments} --output_dir out")
-    assert "error: " in error
-    assert message in error
-    assert not list(folder.glob("**/*.pte"))
-    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
-
-
 METRIC = "model --quantize --metric mine.py:worth"
+CALIBRATION = "model --quantize --calibration mine.py"
 OPTIONS = [
     ("model --keep-float x", "--keep-float says how to quantise: give --quantize as well"),
     ("model --quantize --group-size 64", "--group-size goes with --quantize=int4"),
@@ -196,91 +104,157 @@ OPTIONS = [
     ("model --quantize --metric mine.py", "--metric takes FILE.py:FUNCTION, got 'mine.py'"),
     ("model --quantize --metric absent.py:worth", "'absent.py' is no Python file"),
     ("model --quantize --metric needs.py:worth", "'needs.py' imports 'nowhere', which is not inst"),
+    (
+        "model --quantize --metric mine.py:raising",
+        "metric raising: error: it failed on the float program: LookupError: ",
+    ),
     ("nothing --quantize", "the model has nothing to quantise"),
     ("nan_weight --quantize=dynamic", "'weight' has infinite or NaN values, which no scale can hold"),
     ("infinite_weight --quantize=int4", "'weight' has infinite or NaN values, which no scale can hold"),
     ("infinite_weight --quantize", "'weight' has infinite or NaN values, which no scale can hold"),
     ("nan_bias --quantize", "'bias' has infinite or NaN values, which no scale can hold"),
     ("nan_input --quantize", "tensor 0 has infinite or NaN values, which no scale can hold"),
+    (f"{CALIBRATION}:wrong", "calibration input 1: error: tensor 0 has shape [2, 63]; the model takes [2, 64]"),
+    (f"{CALIBRATION}:failing", "'failing' failed: RuntimeError: there is no such folder"),
+    (f"{CALIBRATION}:failing_later", "'failing_later' failed: RuntimeError: the disk is gone"),
+    (f"{CALIBRATION}:absent", "'mine.py' has no function 'absent'"),
+    ("zero_scale", "a scale is a positive number that f32 can hold, got 0; correct the parameters, or quantise"),
+    ("zero_scale -d", "a scale is a positive number that f32 can hold, got 0; correct the parameters, or quantise"),
+    ("group", "'group' does not export: w_int8.shape[-1] must be divisible by group_size"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), OPTIONS, ids=[arguments for arguments, _ in OPTIONS])
-def test_options_and_models(folder: Path, aot: Tool, arguments: str, message: str) -> None:
-    check(folder, aot, arguments, message)
-
-
-CALIBRATIONS = {
-    "wrong": "calibration input 1: error: tensor 0 has shape [2, 63]; the model takes [2, 64]",
-    "empty": "there is no input in it: give an iterable of at least one",
-    "tensor": "it is a tensor: give an iterable of inputs",
-    "number": "it is of type int: give an iterable of inputs",
-    "nans": "calibration input 1: error: tensor 0 has infinite or NaN values",
-    "infinite": "calibration input 0: error: tensor 0 has infinite or NaN values",
-    "huge": "on the calibration inputs, which no scale can hold",
-    "double": "tensor 0 has dtype torch.float64; the model takes torch.float32",
-    "three": "it has 3 tensors; the model takes 1 tensor",
-    "arrays": "it is of type ndarray: give a tuple of tensors",
-    "none": "it is of type NoneType: give a tuple of tensors",
-    "elsewhere": "tensor 0 is on device meta; the model is on cpu",
-    "failing": "'failing' failed: RuntimeError: there is no such folder",
-    "failing_later": "'failing_later' failed: RuntimeError: the disk is gone",
-    "absent": "'mine.py' has no function 'absent'",
-}
-
-
-@pytest.mark.parametrize("name", CALIBRATIONS)
-def test_calibration(folder: Path, aot: Tool, name: str) -> None:
-    check(folder, aot, f"model --quantize --calibration mine.py:{name}", CALIBRATIONS[name])
-
-
-METRICS = {
-    "raising": "it failed on the float program: LookupError: no such label",
-    "wrong_input": "it failed on the float program: ",
-    "infinite_worth": "it returned inf as 'loss' for the float program, which is no finite number",
-    "no_number": "it returned a list for the float program: give a number, or a dict of numbers by name",
-    "no_numbers": "it returned an empty dict for the float program",
-    "random_worth": "take the same inputs in each call, and seed what is random",
-    "other_names": "it returned 'b' for the quantised program, and 'a' before: give the same numbers",
-}
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_metrics(folder: Path, aot: Tool, name: str) -> None:
-    message = f"metric {name}: error: {METRICS[name]}" if name[0] != "r" else METRICS[name]
-    check(folder, aot, f"model --quantize --metric mine.py:{name}", message)
+def test_one_line_and_no_file(folder: Path, aot: Tool, arguments: str, message: str) -> None:
+    """Not even a part of one."""
+    error = aot.refuse(f"--model mine.py:{arguments} --output_dir out")
+    assert "error: " in error
+    assert message in error
+    assert not list(folder.glob("**/*.pte"))
+    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
 
 
 def test_an_interrupted_calibration_leaves_no_file(folder: Path, aot: Tool) -> None:
-    calibrated = "--model mine.py:model --quantize --calibration mine.py:interrupted"
-    aot(f"{calibrated} --quantize-report-json report.json --output_dir out", code=130)
+    aot(f"--model mine.py:{CALIBRATION}:interrupted --quantize-report-json report.json --output_dir out", code=130)
     assert aot.err == "xir-aot: interrupted\n"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".py") in ([], ["__pycache__"])
 
 
-SCALE = "a scale is a positive number that f32 can hold, got "
-GRAPHS = {
-    "zero_scale": SCALE + "0; correct the parameters, or quantise the model again",
-    "nan_scale": SCALE + "nan",
-    "infinite_scale": SCALE + "inf",
-    "negative_scale": SCALE + "-0.5",
-    "vanishing_scale": SCALE + "0",
-    "zero_point": "a zero point of the storage type is in -128:127, got 300",
-    "reversed_range": "the storage range 127:-128 is not in -128:127 or not in order",
-    "wide_range": "the storage range -300:127 is not in -128:127 or not in order",
-    "few_scales": "scales have shape 7, expected 8",
-    "few_zero_points": "8 scales and 7 zero points: one of each is needed",
-    "fractions": "a zero point is an integer, got 0.5",
-    "zero_scales": SCALE + "0",
-    "nan_scales": SCALE + "nan",
-    "wrong_axis": "'wrong_axis' does not export: Expecting axis to be < 2",
-    "group": "'group' does not export: w_int8.shape[-1] must be divisible by group_size",
-    "nan_group": SCALE + "nan",
-    "unknown_dtype": "tensors of torch.uint4 have no form here",
+X = torch.ones(2, 64)
+CALIBRATIONS: dict[str, tuple[Any, str]] = {
+    "empty": ([], "there is no input in it: give an iterable of at least one"),
+    "tensor": (X, "it is a tensor: give an iterable of inputs"),
+    "number": (5, "it is of type int: give an iterable of inputs"),
+    "nans": ([X, X * math.nan], "calibration input 1.*error: tensor 0 has infinite or NaN values"),
+    "infinite": ([X * math.inf], "calibration input 0.*error: tensor 0 has infinite or NaN values"),
+    "huge": ([torch.cat([X, -X], 1)[:, 32:96] * 2e38], "on the calibration inputs, which no scale can hold"),
+    "double": ([X.double()], "tensor 0 has dtype torch.float64; the model takes torch.float32"),
+    "three": ([(X, X, X)], "it has 3 tensors; the model takes 1 tensor"),
+    "arrays": ([X.numpy()], "it is of type ndarray: give a tuple of tensors"),
+    "none": ([None], "it is of type NoneType: give a tuple of tensors"),
+    "a number": ([(3,)], "tensor 0 is a int"),
+    "elsewhere": ([X.to("meta")], "tensor 0 is on device meta; the model is on cpu"),
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_graphs_quantized_elsewhere(folder: Path, aot: Tool, name: str) -> None:
-    for delegate in ("", "--delegate"):
-        check(folder, aot, f"{name} {delegate}", GRAPHS[name])
+def model() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 8), nn.ReLU()).eval()
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+def test_calibration(name: str) -> None:
+    calibration, message = CALIBRATIONS[name]
+    with pytest.raises(DiagnosticError, match=message):
+        xir.quantize(model(), (X,), calibration)
+
+
+NAMES = iter(("a", "a", "b", "b"))
+METRICS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "wrong input": (lambda program: program(X[:, :3]).sum(), "it failed on the float program: "),
+    "infinite": (
+        lambda _: {"top1": 0.5, "loss": math.inf},
+        "it returned inf as 'loss' for the float program, which is no finite number",
+    ),
+    "a list": (
+        lambda _: [0.5],
+        "it returned a list for the float program: give a number, or a dict of numbers by name",
+    ),
+    "nothing": (lambda _: {}, "it returned an empty dict for the float program"),
+    "random": (lambda _: torch.rand(()), "take the same inputs in each call, and seed what is random"),
+    "other names": (
+        lambda _: {next(NAMES): 1},
+        "it returned 'b' for the quantised program, and 'a' before: give the same numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics(name: str) -> None:
+    metric, message = METRICS[name]
+    with pytest.raises(DiagnosticError, match=message):
+        xir.quantize(model(), (X,), metric=metric)
+
+
+Q = torch.ops.quantized_decomposed
+ZEROS = torch.zeros(8, dtype=torch.int64)
+
+
+def around(*parameters: Any) -> nn.Module:
+    """What is quantised and back, by scale, zero point and range."""
+    return Function(lambda x: Q.dequantize_per_tensor(Q.quantize_per_tensor(x, *parameters), *parameters))
+
+
+def channels(scales: Tensor, zero_points: Tensor = ZEROS) -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        span = (0, -127, 127, torch.int8)
+        return nn.functional.linear(x, Q.dequantize_per_channel(m.weight, m.scales, m.zero_points, *span))
+
+    return Calling(forward, weight=torch.ones(8, 64, dtype=torch.int8), scales=scales, zero_points=zero_points)
+
+
+def groups(scale: float) -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        span = (m.scales, m.zero_points, -8, 7, torch.int8, 32, torch.float32)
+        return nn.functional.linear(x, Q.dequantize_per_channel_group(m.weight, *span))
+
+    zero_points = torch.zeros(8, 2, dtype=torch.int32)
+    weight, scales = torch.ones(8, 64, dtype=torch.int8), torch.full((8, 2), scale)
+    return Calling(forward, weight=weight, scales=scales, zero_points=zero_points)
+
+
+def of_another_type(x: Tensor) -> Tensor:
+    block, span = ([1, 64], torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.int32)), (torch.uint4, 0, 15)  # pyright: ignore[reportAttributeAccessIssue]
+    return torch.ops.torchao.dequantize_affine(torch.ops.torchao.quantize_affine(x, *block, *span), *block, *span)
+
+
+SCALE = "a scale is a positive number that f32 can hold, got "
+ONES = torch.ones(8)
+GRAPHS = [
+    (around(math.nan, 0, -128, 127, torch.int8), f"{SCALE}nan"),
+    (around(math.inf, 0, -128, 127, torch.int8), f"{SCALE}inf"),
+    (around(-0.5, 0, -128, 127, torch.int8), f"{SCALE}-0.5"),
+    (around(1e-60, 0, -128, 127, torch.int8), f"{SCALE}0"),
+    (around(0.5, 300, -128, 127, torch.int8), "a zero point of the storage type is in -128:127, got 300"),
+    (around(0.5, 0, 127, -128, torch.int8), "the storage range 127:-128 is not in -128:127 or not in order"),
+    (around(0.5, 0, -300, 127, torch.int8), "the storage range -300:127 is not in -128:127 or not in order"),
+    (channels(ONES[:7]), "scales have shape 7, expected 8"),
+    (channels(ONES, ZEROS[:7]), "8 scales and 7 zero points: one of each is needed"),
+    (channels(ONES, ZEROS + 0.5), "a zero point is an integer, got 0.5"),
+    (channels(ONES * 0), f"{SCALE}0"),
+    (channels(ONES * math.nan), f"{SCALE}nan"),
+    (groups(math.nan), f"{SCALE}nan"),
+    (Function(of_another_type), "tensors of torch.uint4 have no form here"),
+]
+
+
+def emitted(exported: torch.export.ExportedProgram, delegate: bool) -> None:
+    edge = xir.to_edge(exported)
+    (edge.to_backend(xir.XnnpackPartitioner()) if delegate else edge).to_executorch()
+
+
+@pytest.mark.parametrize(("graph", "message"), GRAPHS)
+@pytest.mark.parametrize("delegate", [False, True])
+def test_graphs_quantized_elsewhere(graph: nn.Module, message: str, delegate: bool) -> None:
+    exported = torch.export.export(graph, (X,))
+    with pytest.raises(DiagnosticError, match=message):
+        emitted(exported, delegate)

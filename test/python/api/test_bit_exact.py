@@ -143,28 +143,18 @@ def test_a_network(folder: Path, aot: Tool) -> None:
     (folder / "net.py").write_text(MODEL, encoding="utf-8")
     said = aot("--model net.py:gate --quantize=static --bit-exact -t")
     assert "1 delegate, nothing outside" in said
-    inputs = [torch.randn(1, 3, 12, 12) for _ in range(4)]
     runs = both((folder / "gate_xnnpack_q8.pte").read_bytes())
-    in_xir, in_stock = ([torch.as_tensor(run([x])[0]).clone() for x in inputs] for run in runs)
-    assert all(torch.equal(*pair) for pair in zip(in_xir, in_stock, strict=True))
-
-
-def test_a_network_in_float_is_refused_where_it_is_written(folder: Path, aot: Tool) -> None:
-    (folder / "net.py").write_text(MODEL, encoding="utf-8")
+    for _ in range(4):
+        x = torch.randn(1, 3, 12, 12)
+        assert torch.equal(*(torch.as_tensor(run([x])[0]) for run in runs))
+    (folder / "gate_xnnpack_q8.pte").unlink()
+    # In float it is refused where it is written.
     assert aot("--model net.py:gate --bit-exact", code=1) == ""
     line, *notes = aot.err.splitlines()
     assert "net.py:11: error: xnnpack.conv2d of conv2d: its bits depend on the processor: it adds up products" in line
     assert all("net.py:" in each and ": note: xnnpack." in each for each in notes)
     assert len(notes) == 5
     assert not list(folder.glob("*.pte"))
-
-
-def test_the_api() -> None:
-    program = torch.export.export(nn.Softmax(-1).eval(), (torch.randn(2, 3),))
-    edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner(bit_exact=True))
-    with pytest.raises(DiagnosticError, match="its bits depend on the processor"):
-        edge.to_executorch()
-    xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch()
 
 
 def test_every_kind_of_node_is_decided() -> None:
@@ -182,19 +172,20 @@ def test_every_kind_of_node_is_decided() -> None:
     assert set(xnnpack.NODE_OPS) - seen - moves == {xnnpack.CopyOp, xnnpack.ConcatenateOp, xnnpack.ArgMaxPooling2dOp}
 
 
-def test_an_existing_file_is_not_checked() -> None:
-    program = xir.to_edge(torch.export.export(nn.ReLU().eval(), (torch.randn(2, 3),))).to_executorch()
-    with pytest.raises(ValueError, match="compiled whole"):
-        program.optimized(xir.XnnpackPartitioner(bit_exact=True))
-
-
-def test_pipelines_that_lack_the_place_of_a_pass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left out without a word: neither what makes results exact, nor what checks them."""
     exact = xir.XnnpackPartitioner(bit_exact=True)
+    softmax, relu = (
+        xir.to_edge(torch.export.export(each, (torch.randn(2, 3),))) for each in (nn.Softmax(-1), nn.ReLU())
+    )
+    with pytest.raises(DiagnosticError, match="its bits depend on the processor"):
+        softmax.to_backend(exact).to_executorch()
+    softmax.to_backend(xir.XnnpackPartitioner()).to_executorch()
+    with pytest.raises(ValueError, match="compiled whole"):  # not an existing file
+        relu.to_executorch().optimized(exact)
     assert [each.name for each in exact.passes_of("finish")][1] == "make-bit-exact"
     with pytest.raises(ValueError, match="no 'avoid-xnnpack-faults', before which 'make-bit-exact' has to run"):
         exact.passes_of("optimize,schedule")
-    edge = xir.to_edge(torch.export.export(nn.ReLU().eval(), (torch.randn(2, 3),))).to_backend(exact)
     monkeypatch.setitem(PIPELINES, "emit", Pipeline("decompose-for-kernels,plan-memory"))
     with pytest.raises(ValueError, match="no 'lower-to-pte', before which 'check-bit-exact' has to run"):
-        edge.to_executorch()
+        relu.to_backend(exact).to_executorch()

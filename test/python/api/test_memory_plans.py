@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from reference.tools import Tool
 from torch import Tensor, nn
 
@@ -57,14 +58,8 @@ def wasteful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_report(folder: Path, aot: Tool) -> None:
-    said = aot("--model net.py:joined --report --report-json r.json")
-    place = re.escape(str(folder / "net.py")) + ":"
-    assert re.search(
-        "forward: arena: 512 bytes, lower bound 512, gap 0.0%\n"
-        rf"    at instruction 2, aten::cat.out, {place}13, 3 tensors alive\n"
-        rf"    256  tensor<8x8xf32>  {place}13\n" + rf"    128  tensor<4x8xf32>  {place}12\n" * 2,
-        said,
-    )
+    """For machines; docs/memory_plans.md has the text."""
+    aot("--model net.py:joined --report-json r.json")
     (arena,) = json.loads((folder / "r.json").read_text())["arenas"]
     alive = arena.pop("alive")
     assert arena == {
@@ -130,22 +125,16 @@ def test_lock_says_what_is_alive(aot: Tool) -> None:
     )
 
 
-class State(nn.Module):
-    """One that has a buffer of some size."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.register_buffer("total", torch.zeros(size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.total += x  # pyright: ignore[reportUnannotatedClassAttribute]
-        return self.total * 2
+def counted(m: Any, x: Tensor) -> Tensor:
+    m.total += x
+    return m.total * 2
 
 
 @pytest.mark.usefixtures("folder")
 def test_lock_says_which_state_is_new() -> None:
     def program(size: int) -> xir.ExecutorchProgram:
-        return xir.to_edge(torch.export.export(State(size), (torch.rand(size),))).to_executorch()
+        model = Calling(counted, total=torch.zeros(size))
+        return xir.to_edge(torch.export.export(model, (torch.rand(size),))).to_executorch()
 
     program(8).save("a.pte", contract=xir.Contract("a.lock"))
     with pytest.raises(xir.BrokenContractError, match=r"arena forward 2: 32 → 64; by total \(f32\[16\]\)"):

@@ -5,142 +5,105 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-    XNNPACKQuantizer,
-    get_symmetric_quantization_config,
-)
-from executorch.exir import to_edge_transform_and_lower
-from reference.modules import Function
+from api.stock_files import stock_file
+from reference.modules import Calling, Function
 from reference.runtimes import load_stock
 from reference.tools import Tool
 from torch import Tensor, nn
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import xir
 from xir.runtime import Runtime
 
+X, SMALL = torch.randn(1, 64, 28, 28), torch.randn(1, 8, 32, 32)
 
-class Block(nn.Module):
+
+def residual(m: Any, x: Tensor) -> Tensor:
     """A residual block, with channels and sizes whose convolutions have faster forms."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(64, 64, 3, padding=1)
-        self.second = nn.Conv2d(64, 64, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(x + self.second(torch.relu(self.first(x))))
+    return torch.relu(x + m.second(torch.relu(m.first(x))))
 
 
-X = torch.randn(1, 64, 28, 28)
+def counted(m: Any, x: Tensor) -> Tensor:
+    """Keeps a sum from call to call."""
+    m.total += m.block(x)
+    return m.total * 2
 
 
-def stock_file(path: Path, model: type[nn.Module] = Block, x: Tensor = X, *, quantized: bool = False) -> Path:
-    """A file that ExecuTorch makes of a model."""
-    torch.manual_seed(0)
-    program = torch.export.export(model().eval(), (x,))
-    if quantized:
-        quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
-        observed = prepare_pt2e(program.module(), quantizer)  # pyright: ignore[reportArgumentType]
-        observed(x)
-        program = torch.export.export(convert_pt2e(observed), (x,))
-    lowered = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()])
-    path.write_bytes(lowered.to_executorch().buffer)
-    return path
+BLOCK = Calling(residual, first=nn.Conv2d(64, 64, 3, padding=1), second=nn.Conv2d(64, 64, 3, padding=1))
+# Of SiLU ExecuTorch leaves the sigmoid in fp32 between conversions.
+GATED = nn.Sequential(nn.Conv2d(8, 64, 1), nn.SiLU(), nn.Conv2d(64, 64, 5, padding=2, groups=64), nn.SiLU())
 
 
-class Gated(nn.Module):
-    """Convolutions and SiLU, whose sigmoid ExecuTorch leaves in fp32 between conversions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(8, 64, 1)
-        self.second = nn.Conv2d(64, 64, 5, padding=2, groups=64)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.silu(self.second(nn.functional.silu(self.first(x))))
+def outputs(path: str | Path, *inputs: Tensor) -> list[Tensor]:
+    """In stock's runtime."""
+    program = load_stock(Path(path))
+    return [program.forward([each])[0].clone() for each in inputs]
 
 
-def test_stock_runs_its_own_file_made_faster(folder: Path, aot: Tool) -> None:
-    path = stock_file(folder / "block.pte")
+def assert_near(got: Tensor, want: Tensor) -> None:
+    assert (got - want).abs().max() <= 1e-4 * want.abs().max()
+
+
+@pytest.fixture
+def block(folder: Path) -> Path:
+    return stock_file(BLOCK, (X,), folder / "block.pte")
+
+
+def test_stock_runs_its_own_file_made_faster(block: Path, aot: Tool) -> None:
     said = aot("block.pte -o out/better.pte --cpu zen4 --max-growth 9 --no-stock").splitlines()
     assert "2 convolutions in faster forms" in said[0]
     assert "1 delegate, 0 kernels outside" in said[1]
-    got, want = (load_stock(each).forward([X])[0].clone() for each in (folder / "out/better.pte", path))
-    assert (got - want).abs().max() <= 1e-4 * want.abs().max()
+    (got,), (want,) = outputs("out/better.pte", X), outputs(block, X)
+    assert_near(got, want)
     assert not torch.equal(got, want)
-    assert os.listdir(folder / "out") == ["better.pte"]
+    assert os.listdir("out") == ["better.pte"]
 
 
-def test_forms_and_times_are_of_the_threads_that_are_asked_for(folder: Path, aot: Tool) -> None:
+@pytest.mark.usefixtures("block")
+def test_forms_and_times_are_of_the_threads_that_are_asked_for(aot: Tool) -> None:
     """On two threads forms of fewer nodes are the fastest, of which the file grows less."""
-    stock_file(folder / "block.pte")
-    lines = {
-        threads: aot(
-            f"block.pte -o {threads}.pte --cpu zen4 --max-growth 9 --no-stock --threads {threads}"
-        ).splitlines()
-        for threads in (1, 2)
-    }
-    forms = [re.findall(r"in faster forms, (.*?); .* predicted for .* on (.*?);", lines[each][0]) for each in (1, 2)]
+    command = "block.pte --cpu zen4 --max-growth 9 --no-stock"
+    one, two = (aot(f"{command} -o {each}.pte --threads {each}").splitlines() for each in (1, 2))
+    forms = [re.findall(r"in faster forms, (.*?); .* predicted for .* on (.*?);", each[0]) for each in (one, two)]
     assert forms == [[("2 as F(4x4)", "one thread")], [("2 as F(4x1)", "2 threads")]]
-    assert any(" of the time on 2 threads, both" in line for line in lines[2])
-    assert any(line.startswith("    measured, 2 threads ") for line in lines[2])
-    assert (folder / "2.pte").stat().st_size < (folder / "1.pte").stat().st_size
+    assert any(" of the time on 2 threads, both" in line for line in two)
+    assert any(line.startswith("    measured, 2 threads ") for line in two)
+    assert Path("2.pte").stat().st_size < Path("1.pte").stat().st_size
 
 
 def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:
-    path = stock_file(folder / "q8.pte", quantized=True)
+    path = stock_file(BLOCK, (X,), folder / "q8.pte", quantized=True)
     assert "the same outputs" in aot("q8.pte -o better.pte --no-stock")
-    for given in (X, 3 * X):
-        assert torch.equal(load_stock(folder / "better.pte").forward([given])[0], load_stock(path).forward([given])[0])
+    assert all(map(torch.equal, outputs("better.pte", X, 3 * X), outputs(path, X, 3 * X)))
 
 
 def test_conversions_stay_where_integers_would_round_anew(folder: Path, aot: Tool) -> None:
-    x = torch.randn(1, 8, 32, 32)
-    path = stock_file(folder / "gated.pte", Gated, x, quantized=True)
+    path = stock_file(GATED, (SMALL,), folder / "gated.pte", quantized=True)
     said = aot("gated.pte -o better.pte --no-stock").splitlines()
     assert "the whole program with its conversions is optimised (the whole program: outputs of" in said[0]
     assert any("the same outputs" in line for line in said)
-    want = load_stock(path).forward([x])[0].clone()
-    assert torch.equal(load_stock(folder / "better.pte").forward([x])[0], want)
+    (want,) = outputs(path, SMALL)
+    assert torch.equal(outputs("better.pte", SMALL)[0], want)
     aot("gated.pte -o rounded.pte --max-difference 0.02 --no-stock")
-    rounded = load_stock(folder / "rounded.pte").forward([x])[0]
-    assert 0 < (rounded - want).abs().max() <= 0.02 * want.abs().max()
+    assert 0 < (outputs("rounded.pte", SMALL)[0] - want).abs().max() <= 0.02 * want.abs().max()
 
 
-class Counted(nn.Module):
-    """Keeps a sum from call to call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.block = Block()
-        self.register_buffer("total", torch.zeros(1, 64, 28, 28))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.total += self.block(x)  # pyright: ignore[reportUnannotatedClassAttribute]
-        return self.total * 2
-
-
-def test_methods_and_buffers_are_compared_call_after_call(folder: Path, aot: Tool) -> None:
-    methods = {
-        "count": torch.export.export(Counted().eval(), (X,)),
-        "block": torch.export.export(Block().eval(), (X,)),
-    }
-    plain = xir.to_edge(methods).to_backend(xir.XnnpackPartitioner(cpu="any"))
-    plain.to_executorch().save(folder / "two.pte")
-    program = xir.load(folder / "two.pte")
+@pytest.mark.usefixtures("folder")
+def test_methods_and_buffers_are_compared_call_after_call(aot: Tool) -> None:
+    counting = Calling(counted, block=BLOCK, total=torch.zeros(1, 64, 28, 28)).eval()
+    methods = {name: torch.export.export(model, (X,)) for name, model in (("count", counting), ("block", BLOCK))}
+    xir.to_edge(methods).to_backend(xir.XnnpackPartitioner(cpu="any")).to_executorch().save("two.pte")
+    program = xir.load("two.pte")
     assert program.method_names == ["count", "block"]
-    program.optimized(xir.XnnpackPartitioner(cpu="zen4")).save(folder / "better.pte")
-    old, new = (Runtime.get().load_program(folder / name) for name in ("two.pte", "better.pte"))
+    program.optimized(xir.XnnpackPartitioner(cpu="zen4")).save("better.pte")
+    old, new = (Runtime.get().load_program(name) for name in ("two.pte", "better.pte"))
     for name in methods:
         before, after = old.load_method(name), new.load_method(name)
         for _ in range(3):
-            want = before.execute([X])[0]
-            assert (after.execute([X])[0] - want).abs().max() <= 1e-4 * want.abs().max()
+            assert_near(after.execute([X])[0], before.execute([X])[0])
     assert "2 delegates, 1 kernel outside" in aot("two.pte -o better.pte --cpu zen4 --no-stock")
 
 
@@ -188,13 +151,12 @@ def test_what_cannot_be_written_is_called_what_the_user_called_it(output: str, a
     assert sorted(os.listdir()) == ["old.pte", "taken.pte"]
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_file_for_the_runtime_of_xir_alone(aot: Tool) -> None:
+def test_a_file_for_the_runtime_of_xir_alone(folder: Path, aot: Tool) -> None:
     """Is not compared in stock's, which would refuse it."""
-    path = stock_file(Path("stock.pte"), Gated, torch.randn(1, 8, 6, 6))
-    out = aot(f"{path} -o better.pte --target xir")
+    stock_file(GATED, (SMALL,), folder / "stock.pte")
+    out = aot("stock.pte -o better.pte --target xir")
     assert "better.pte: compared in xir's runtime alone, as was asked for\n" in out
     assert b"XirXnnpackBackend" in Path("better.pte").read_bytes()
-    x = torch.randn(1, 8, 6, 6)
-    old, new = (Runtime.get().load_program(name).load_method().execute([x])[0] for name in ("stock.pte", "better.pte"))
-    assert (new - old).abs().max() <= 1e-4 * old.abs().max()
+    files = ("stock.pte", "better.pte")
+    old, new = (Runtime.get().load_program(name).load_method().execute([SMALL])[0] for name in files)
+    assert_near(new, old)

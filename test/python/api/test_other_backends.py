@@ -12,8 +12,9 @@ from executorch.exir.backend.canonical_partitioners.pattern_op_partitioner impor
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.runtime import Runtime as StockRuntime
+from reference.modules import Calling
 from reference.tools import Tool
-from torch import Tensor, fx, nn
+from torch import fx, nn
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 import xir
@@ -54,17 +55,6 @@ class SinesPartitioner(Partitioner):
         return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
 
 
-class Mixed(nn.Module):
-    """XNNPACK's delegates and kernels on both sides of a sine."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.norm, self.last = nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.norm(self.first(x).relu()).sin())
-
-
 def of_others(program: xir.ExecutorchProgram) -> list[tuple[str, str]]:
     """The ids and the text of the delegates that are not XNNPACK's."""
     delegates = [each for each in ops_in(program.module, DelegateOp) if each.id.data != "XnnpackBackend"]
@@ -72,7 +62,10 @@ def of_others(program: xir.ExecutorchProgram) -> list[tuple[str, str]]:
 
 
 def test_a_delegate_of_another_backend_stays(tmp_path: Path, aot: Tool) -> None:
-    exported = torch.export.export(Mixed().eval(), (torch.randn(2, 8),))
+    """With XNNPACK's delegates and kernels on both sides of it."""
+    layers = {"first": nn.Linear(8, 8), "norm": nn.LayerNorm(8), "last": nn.Linear(8, 4)}
+    model = Calling(lambda m, x: m.last(m.norm(m.first(x).relu()).sin()), **layers).eval()
+    exported = torch.export.export(model, (torch.randn(2, 8),))
     lowered = to_edge_transform_and_lower(exported, partitioner=[SinesPartitioner(), StockPartitioner()])
     old, new = tmp_path / "old.pte", tmp_path / "new.pte"
     old.write_bytes(lowered.to_executorch().buffer)

@@ -220,11 +220,8 @@ def test_xir_aot_tunes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         "    return torch.nn.Conv2d(48, 48, 3, padding=1), (torch.randn(1, 48, 30, 30),)\n"
     )
     aot, tuned = Tool(xir_aot, capsys), "--model net.py:net -d --tune c.toml"
-    files: list[bytes] = []
     for said in ("1 convolutions measured, ", "0 convolutions measured, 0 in another form than predicted"):
         assert aot(f"{tuned} --cpu zen4 -t").startswith(f"c.toml: {said}")
-        files.append(Path("net_xnnpack_fp32.pte").read_bytes())
-    assert files[0] == files[1]
     assert aot("--model net.py:net -d --tune there.toml --cpu zen4 --on local").startswith(
         "there.toml: 1 convolutions m"
     )

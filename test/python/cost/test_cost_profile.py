@@ -32,53 +32,48 @@ def test_all_but_fp32_may_be_missing() -> None:
     assert not floats.knows(work)
 
 
+def cost_of(**figures: float) -> KernelCost:
+    """What a kernel takes, 0 where nothing is said."""
+    names = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
+    return KernelCost(**dict.fromkeys(names, 0.0) | figures)  # pyright: ignore[reportArgumentType]
+
+
+def profile_of(caches: tuple[int, int] = (1 << 20, 1 << 24), **kernels: KernelCost) -> CostProfile:
+    return CostProfile("", "any", "", caches, kernels)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_product_is_padded_to_the_tile() -> None:
     cost = KernelCost(2.0, 0.5, 0.0, 0.0, 3.0, 4.0, 10.0, 0.25, held=1.5, rows=7, columns=16)
     work = Work("gemm", 3, rows=8, columns=17, batches=2, traffic=4, weights=5)
     assert cost.multiplied(work) == 2 * 14 * 32 * 3
-    profile = CostProfile("", "any", "", (1 << 20, 1 << 24), {"gemm": cost})
-    assert profile.nanoseconds(work) == 2.0 * 2 * 14 * 32 * 3 + 0.5 * 4 + 1.5 * 5 + 0.25 * 2 * 8 + 10.0
+    assert profile_of(gemm=cost).nanoseconds(work) == 2.0 * 2 * 14 * 32 * 3 + 0.5 * 4 + 1.5 * 5 + 0.25 * 2 * 8 + 10.0
 
 
-@pytest.mark.parametrize(("columns", "computed"), [(3, 16), (16, 16), (17, 32), (31, 32), (32, 32), (33, 64)])
-def test_a_product_of_few_columns_is_padded_to_the_narrow_tile(columns: int, computed: int) -> None:
-    cost = KernelCost(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, columns=32, narrow=16)
-    assert cost.multiplied(Work("igemm", 9, rows=5, columns=columns)) == 5 * computed * 9
+def test_products_of_few_columns() -> None:
+    """They are padded to the narrow tile; plain products take the narrow kernel where it wastes less: 1,000 columns
+    waste 8, which is less than a hundredth of them; of 25, either kernel wastes 7."""
+    cost = cost_of(work=1.0, columns=32, narrow=16)
+    for columns, computed in ((3, 16), (16, 16), (17, 32), (31, 32), (32, 32), (33, 64)):
+        assert cost.multiplied(Work("igemm", 9, rows=5, columns=columns)) == 5 * computed * 9
+    profile = profile_of(gemm=cost_of(work=2.0, narrow_work=3.0, columns=16, narrow=8))
+    for columns, took in ((8, 3 * 8), (16, 2 * 16), (24, 3 * 24), (40, 3 * 40), (25, 2 * 32), (1000, 2 * 1008)):
+        assert profile.nanoseconds(Work("gemm", 1, columns=columns)) == took
 
 
-@pytest.mark.parametrize(
-    ("columns", "took"), [(8, 3 * 8), (16, 2 * 16), (24, 3 * 24), (40, 3 * 40), (25, 2 * 32), (1000, 2 * 1008)]
-)
-def test_plain_products_take_the_narrow_kernel_where_it_wastes_less(columns: int, took: int) -> None:
-    """1,000 columns waste 8, which is less than a hundredth of them; of 25, either kernel wastes 7."""
-    cost = KernelCost(2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, narrow_work=3.0, columns=16, narrow=8)
-    profile = CostProfile("", "any", "", (1 << 20, 1 << 24), {"gemm": cost})
-    assert profile.nanoseconds(Work("gemm", 1, columns=columns)) == took
-
-
-def test_what_the_first_cache_does_not_hold_costs_for_each_pixel() -> None:
-    cost = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, reread=2.0)
-    profile = CostProfile("", "any", "", (1000, 5000), {"dwconv": cost})
-    assert profile.nanoseconds(Work("dwconv", 9, reread=50)) == 100.0
-
-
-def test_bytes_cost_by_the_cache_that_they_fit_into() -> None:
-    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0, 0.0)
-    profile = CostProfile("", "any", "", (1000, 5000), {"copy": cost})
-    took = [profile.nanoseconds(Work("copy", traffic=traffic)) for traffic in (1000, 1001, 5000, 5001)]
+def test_bytes_cost_by_where_they_are() -> None:
+    """By the cache that they fit into; what was touched long ago is further away, and what the first cache does not
+    hold costs for each pixel."""
+    copying = profile_of((1000, 5000), copy=cost_of(traffic=1.0, far=10.0, memory=100.0))
+    took = [copying.nanoseconds(Work("copy", traffic=traffic)) for traffic in (1000, 1001, 5000, 5001)]
     assert took == pytest.approx([1000, 1010, 41000, 41100])
-
-
-def test_what_was_touched_long_ago_is_further_away() -> None:
-    cost = KernelCost(0.0, 1.0, 10.0, 100.0, 0.0, 0.0, 0.0, 0.0)
-    profile = CostProfile("", "any", "", (1000, 5000), {"copy": cost})
-    took = [profile.nanoseconds(Work("copy", traffic=100, since=since)) for since in (900, 1900, 9900)]
+    took = [copying.nanoseconds(Work("copy", traffic=100, since=since)) for since in (900, 1900, 9900)]
     assert took == pytest.approx([100, 50 + 10 * 50, 10 + 10 * 40 + 100 * 50])
+    filtering = profile_of((1000, 5000), dwconv=cost_of(reread=2.0))
+    assert filtering.nanoseconds(Work("dwconv", 9, reread=50)) == 100.0
 
 
 def test_weights_come_from_where_they_are_since_they_were_read() -> None:
-    kernels = dict.fromkeys(KERNELS, KernelCost(0.0, 0.0, 0.0, 0.0, 1.0, 5.0, 0.0, 0.0, held=0.5))
-    profile = CostProfile("", "any", "", (1000, 5000), kernels)
+    profile = profile_of((1000, 5000), **dict.fromkeys(KERNELS, cost_of(weights=1.0, streamed=5.0, held=0.5)))
     took = [profile.nanoseconds(Work("gemm", weights=100, apart=apart)) for apart in (1000, 2000, 10000)]
     assert took == pytest.approx([0.5 * 100, 0.5 * 50 + 50, 0.5 * 10 + 40 + 5 * 50])
     streaming = profile.of_program(10000)
@@ -92,8 +87,8 @@ def test_weights_come_from_where_they_are_since_they_were_read() -> None:
 
 
 def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_rows() -> None:
-    cost = KernelCost(0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, reread=2.0, rows=6)
-    profile = CostProfile("", "any", "", (10, 1000), {"gemm": cost})
+    cost = cost_of(streamed=3.0, reread=2.0, rows=6)
+    profile = profile_of((10, 1000), gemm=cost)
     rows = 3 * cost.rows - 1
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=1000)) == 0
     assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
@@ -119,22 +114,22 @@ def test_what_threads_wait_is_in_files_from_version_11_on() -> None:
     assert "wait" not in profile.text()
     assert "\nwait = 1234.0\n" in measured.text()
     assert parse_profile(measured.text(), "it") == measured
-    assert parse_profile(profile.text().replace("version = 11", "version = 10"), "it").wait is None
+    assert of_version(10).wait is None
 
 
-def test_files_of_version_7_do_not_tell_the_generation() -> None:
-    text = load_profile("zen3").text().replace("version = 11", "version = 7")
-    lines = [line for line in text.splitlines() if not line.startswith(("generation = ", "isa = ", "measured = "))]
-    old = parse_profile("\n".join(lines), "it")
+def of_version(version: int, *without: str) -> CostProfile:
+    """A profile as an earlier version wrote it, without some keys."""
+    lines = TEXT.replace("version = 11", f"version = {version}").splitlines()
+    return parse_profile("\n".join(line for line in lines if line.partition(" = ")[0] not in without), "it")
+
+
+def test_files_of_earlier_versions_mean_what_they_meant() -> None:
+    """Those of version 7 do not tell the generation; in those of version 6 weights cost the same in both caches, and
+    matrices that none of them holds are streamed again and again."""
+    old = of_version(7, "generation", "isa", "measured")
     assert (old.generation, old.isa, old.measured) == ("", "", "")
-    assert old.kernels == load_profile("zen3").kernels
-
-
-def test_files_of_version_6_mean_what_they_meant() -> None:
-    """Weights cost the same in both caches, and matrices that none of them holds are streamed again and again."""
-    text = load_profile("zen4").text().replace("version = 11", "version = 6")
-    lines = [line for line in text.splitlines() if not line.startswith(("held = ", "narrow_work = "))]
-    old = parse_profile("\n".join(lines), "it")
+    assert old.kernels == load_profile("zen4").kernels
+    old = of_version(6, "held", "narrow_work")
     gemm, igemm = old.kernels["gemm"], old.kernels["igemm"]
     assert (gemm.held, gemm.reread) == (gemm.weights, gemm.streamed)
     assert (igemm.held, igemm.reread) == (igemm.weights, 0.0)

@@ -90,26 +90,20 @@ def quantized(model: nn.Module, *inputs: Tensor) -> xir.EdgeProgram:
     return xir.to_edge(program).to_backend(xir.XnnpackPartitioner())
 
 
-class Small(nn.Module):
+def small(m: Any, x: Tensor) -> Tensor:
     """With a node of each kernel on integers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(4, 8, 3, 2, padding=1)
-        self.taps, self.strided = nn.Conv2d(8, 8, (4, 1), groups=8), nn.Conv2d(8, 8, 5, 2, padding=2, groups=8)
-        self.point, self.last = nn.Conv2d(8, 16, 1), nn.Linear(16, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.max_pool2d(self.first(x), 2)
-        x = nn.functional.hardswish(self.taps(x))
-        x = self.point(self.strided(x))
-        return self.last((x + x.roll(1, 2)).mean((2, 3)))
+    x = nn.functional.hardswish(m.taps(torch.max_pool2d(m.first(x), 2)))
+    x = m.point(m.strided(x))
+    return m.last((x + x.roll(1, 2)).mean((2, 3)))
 
 
 def test_what_nodes_on_integers_do() -> None:
     """Kernels of their own, a byte for each number, and 9 taps where fp32 has a kernel of 4; copies are copies."""
     torch.manual_seed(0)
-    module = quantized(Small(), torch.randn(1, 4, 28, 28)).module
+    first, taps = nn.Conv2d(4, 8, 3, 2, padding=1), nn.Conv2d(8, 8, (4, 1), groups=8)
+    layers = {"first": first, "taps": taps, "strided": nn.Conv2d(8, 8, 5, 2, padding=2, groups=8)}
+    model = Calling(small, **layers, point=nn.Conv2d(8, 16, 1), last=nn.Linear(16, 10))
+    module = quantized(model, torch.randn(1, 4, 28, 28)).module
     nodes = [node for node in ops_in(module, xnnpack.NodeOp) if not isinstance(node, xnnpack.StaticReshapeOp)]
     found = [work_of(node) for node in nodes]
     assert None not in found
@@ -283,11 +277,10 @@ def test_threads_share_what_takes_time(profile: str) -> None:
 
 
 def test_xir_aot_prints_it(profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Tool(main, capsys)(f"-m linear -d --cpu {profile} --cost-report -o {tmp_path}").splitlines()
-    assert lines[0] == "forward: 0.00 ms predicted on one thread of a test"
-    assert any("fully_connected" in line and "100.0%" in line for line in lines)
+    """On one thread it is an example of docs/cost_profiles.md."""
     lines = Tool(main, capsys)(f"-m linear -d --cpu {profile} --threads 3 --cost-report -o {tmp_path}").splitlines()
     assert lines[0] == "forward: 0.00 ms predicted on 3 threads of a test"
+    assert any("fully_connected" in line and "100.0%" in line for line in lines)
 
 
 @pytest.mark.parametrize(

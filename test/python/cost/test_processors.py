@@ -22,6 +22,7 @@ from xir.cost.profile import load_profile, shipped
 from xir.cost.work import KERNELS
 
 AVX2 = "fpu avx avx2 fma f16c"
+OF = ", whose nearest profile is of"
 AVX512 = f"{AVX2} avx512f avx512dq avx512cd avx512bw avx512vl avx512_vnni"
 
 
@@ -39,20 +40,13 @@ def cpuinfo(folder: Path, vendor: str, family: int, model: int, flags: str) -> P
     [
         ("AuthenticAMD", 25, 1, AVX2, "zen3", "this is zen3 (avx2)"),
         ("AuthenticAMD", 25, 17, AVX512, "zen4", "this is zen4 (avx512)"),
-        ("AuthenticAMD", 26, 2, AVX512, "zen4", "this is zen5 (avx512), whose nearest profile is of zen4"),
-        ("AuthenticAMD", 23, 49, AVX2, "zen3", "this is zen2 (avx2), whose nearest profile is of zen3"),
+        ("AuthenticAMD", 26, 2, AVX512, "zen4", f"this is zen5 (avx512){OF} zen4"),
+        ("AuthenticAMD", 23, 49, AVX2, "zen3", f"this is zen2 (avx2){OF} zen3"),
         # A virtual machine may hide instructions, and XNNPACK then takes the kernels of older processors.
-        ("AuthenticAMD", 25, 17, AVX2, "zen3", "this is zen4 (avx2), whose nearest profile is of zen3"),
+        ("AuthenticAMD", 25, 17, AVX2, "zen3", f"this is zen4 (avx2){OF} zen3"),
         ("AuthenticAMD", 25, 17, "fpu", "generic-x86", "zen4 (neither AVX2 nor AVX-512) has no profile near it"),
         ("GenuineIntel", 6, 207, AVX512, "emeraldrapids", "this is emeraldrapids (avx512)"),
-        (
-            "GenuineIntel",
-            6,
-            143,
-            AVX512,
-            "emeraldrapids",
-            "this is sapphirerapids (avx512), whose nearest profile is of emeraldrapids",
-        ),
+        ("GenuineIntel", 6, 143, AVX512, "emeraldrapids", f"this is sapphirerapids (avx512){OF} emeraldrapids"),
         ("GenuineIntel", 6, 60, AVX2, "generic-x86", "haswell (avx2) has no profile near it"),
         ("GenuineIntel", 6, 255, AVX512, "generic-x86", "GenuineIntel family 6 model 255 has no profile near it"),
     ],
@@ -90,16 +84,12 @@ def arm_cores(*parts: tuple[int, int]) -> str:
     [
         ([(0x41, 0xD05)] * 4, "cortex-a55", "this is cortex-a55 (neon)"),
         ([(0x41, 0xD0B)], "cortex-a76", "this is cortex-a76 (neon)"),
-        ([(0x41, 0xD41)], "cortex-a76", "this is cortex-a78 (neon), whose nearest profile is of cortex-a76"),
+        ([(0x41, 0xD41)], "cortex-a76", f"this is cortex-a78 (neon){OF} cortex-a76"),
         ([(0x51, 0x804)], "cortex-a76", "this is cortex-a76 (neon)"),
         ([(0x61, 0x23)], "apple-m1", "this is apple-m1 (neon)"),
         # Phones have cores of several kinds: the largest counts, wherever it is.
         ([(0x41, 0xD05)] * 4 + [(0x41, 0xD41)] * 3 + [(0x41, 0xD44)], "cortex-x1", "this is cortex-x1 (neon)"),
-        (
-            [(0x41, 0xD4E), (0x41, 0xD46)],
-            "cortex-x1",
-            "this is cortex-x3 (neon), whose nearest profile is of cortex-x1",
-        ),
+        ([(0x41, 0xD4E), (0x41, 0xD46)], "cortex-x1", f"this is cortex-x3 (neon){OF} cortex-x1"),
         ([(0x41, 0xFFF)], "generic-arm", "an Arm processor of maker 0x41, part 0xfff has no profile near it"),
         ([], "generic-arm", "a processor of the family 'arm' has no profile near it"),
     ],
@@ -123,23 +113,17 @@ def test_native_on_a_mac(brand: str, name: str) -> None:
     assert brand in found.reason or name == "apple-m1"
 
 
-def test_an_odd_core_is_passed_over() -> None:
+def test_native_where_the_system_tells_nothing(tmp_path: Path) -> None:
+    """No file, or one that is no text; an odd core is passed over."""
+    missing, odd = tmp_path / "missing", tmp_path / "cpuinfo"
+    odd.write_bytes(b"\xff\xfe model : x\n\nflags")
+    assert this_machine(missing, "x86_64") == this_machine(odd, "x86_64") == Machine("x86")
+    assert nearest(Machine("x86")).name == "generic-x86"
+    assert nearest(this_machine(missing, "aarch64")).name == "generic-arm"
+    assert this_machine(missing, "riscv64").family == "any"
+    assert nearest(Machine("any")).profiles == ()
     text = "CPU implementer : 0x41\nCPU part : none\n\n" + arm_cores((0x41, 0xD0B))
     assert machine_of(text, "aarch64").generation == "cortex-a76"
-
-
-def test_native_where_the_system_tells_nothing(tmp_path: Path) -> None:
-    assert this_machine(tmp_path / "missing", "x86_64") == Machine("x86")
-    assert nearest(Machine("x86")).name == "generic-x86"
-    assert nearest(this_machine(tmp_path / "missing", "aarch64")).name == "generic-arm"
-    assert this_machine(tmp_path / "missing", "riscv64").family == "any"
-    assert nearest(Machine("any")).profiles == ()
-
-
-def test_an_empty_cpuinfo_is_no_error(tmp_path: Path) -> None:
-    file = tmp_path / "cpuinfo"
-    file.write_bytes(b"\xff\xfe model : x\n\nflags")
-    assert this_machine(file, "x86_64") == Machine("x86")
 
 
 def test_each_model_is_of_one_known_generation() -> None:

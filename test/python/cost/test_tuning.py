@@ -189,43 +189,74 @@ def test_a_chain_runs(sample: Sample) -> None:
 
 
 class Chains:
-    """A session whose chains take as long as they are long."""
+    """A session whose nodes take so many nanoseconds on one thread, on two a share of that and a wait, by one clock. A
+    call of the runtime takes a microsecond.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float = 1e-7) -> None:
-        self.seconds = seconds
-        self.loaded: list[int] = []
-        monkeypatch.setattr(run, "program", lambda sample, length, shares_weights: bytes(length))
+    def __init__(
+        self, nanoseconds: float, waits: float = 0, cores: int = 2, shared: float = 0.5, clock: str = "processor"
+    ) -> None:
+        self.hello = SimpleNamespace(cores=range(cores))
+        self.nanoseconds, self.waits, self.shared, self.clock = nanoseconds, waits, shared, clock
+        self.loaded: list[tuple[int, int]] = []
 
-    def load(self, file: bytes) -> int:
-        self.loaded.append(len(file))
-        return len(file)
+    def __enter__(self) -> Chains:
+        return self
 
-    def give(self, chain: int, index: int, image: np.ndarray) -> None:
+    def __exit__(self, *error: object) -> None:
+        assert not self.loaded
+
+    def load(self, file: bytes, threads: int = 1) -> tuple[int, int]:
+        self.loaded.append((len(file), threads))
+        return self.loaded[-1]
+
+    def give(self, chain: tuple[int, int], index: int, image: np.ndarray) -> None:
         assert chain in self.loaded
         assert (index, image.dtype) == (0, np.float32)
 
-    def run(self, chain: int, runs: int = 1, seconds: float = 0.0) -> RunTimes:
+    def run(self, chain: tuple[int, int], runs: int = 1, seconds: float = 0.0, clock: str = "processor") -> RunTimes:
         assert chain in self.loaded
-        taken = chain * self.seconds * 1e9
+        length, threads = chain
+        each = self.nanoseconds if threads == 1 else self.nanoseconds * self.shared + self.waits
+        taken = 1000 + length * each if clock == self.clock else 0.0
         return RunTimes(runs, taken, taken, (taken,))
 
-    def unload(self, chain: int) -> None:
+    def unload(self, chain: tuple[int, int]) -> None:
         self.loaded.remove(chain)
 
 
-def test_a_node_takes_what_a_longer_chain_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    chains = Chains(monkeypatch)
-    found = run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9)
-    assert found == pytest.approx(100.0)
-    assert chains.loaded == []
+@pytest.fixture
+def lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are as long as their chains, and nothing else."""
+    for module in (run, waiting):
+        monkeypatch.setattr(module, "program", lambda sample, length, *_: bytes(length))
 
 
-def test_what_takes_too_long_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known from the shorter chain; the longer one is not loaded."""
-    chains = Chains(monkeypatch, 0.1)
-    assert run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9, most_seconds=6.0) == SKIPPED
-    assert run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9, most_seconds=7.0) != SKIPPED
-    assert chains.loaded == []
+@pytest.mark.usefixtures("lengths")
+def test_a_node_takes_what_a_longer_chain_takes_more() -> None:
+    """What takes too long is skipped: that is known from the shorter chain, and the longer one is not loaded."""
+    for node, most, wanted in (
+        (100.0, 60.0, pytest.approx(100.0)),
+        (1e8, 6.0, SKIPPED),
+        (1e8, 7.0, pytest.approx(1e8)),
+    ):
+        with Chains(node) as chains:
+            found = run.nanoseconds(cast(Session, chains), AdditionSample(4, 8), 9, most_seconds=most)
+        assert found == wanted
+
+
+@pytest.mark.usefixtures("lengths")
+@pytest.mark.parametrize(
+    ("session", "wait"),
+    [
+        (Chains(20_000, 1500, clock="wall"), 1500.0),
+        (Chains(20_000, 0, shared=0.49, clock="wall"), 0.0),
+        (Chains(20_000, 1500, cores=1, clock="wall"), SKIPPED),
+        (Chains(20_000, 1500, shared=1.0, clock="wall"), SKIPPED),  # threads that share a core
+    ],
+)
+def test_two_threads_wait_for_what_they_take_beyond_half(session: Chains, wait: float) -> None:
+    assert waiting.waiting(lambda: cast(Session, session)) == pytest.approx(wait)
 
 
 def test_the_first_sizes_cover_all() -> None:
@@ -299,58 +330,11 @@ def test_some_kernels_are_measured_alone(
         assert (cost.work, cost.traffic, cost.call) == pytest.approx((true.work, true.traffic, true.call))
 
 
-class SharedChains:
-    """A session whose nodes take so long on one thread, and wait on two. A call of the runtime takes a microsecond."""
-
-    def __init__(self, nanoseconds: float, waits: float, cores: int = 2, shared: float = 0.5) -> None:
-        self.hello = SimpleNamespace(cores=range(cores))
-        self.nanoseconds, self.waits, self.shared = nanoseconds, waits, shared
-        self.loaded: list[tuple[int, int]] = []
-
-    def __enter__(self) -> SharedChains:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        assert not self.loaded
-
-    def load(self, file: bytes, threads: int) -> tuple[int, int]:
-        self.loaded.append((len(file), threads))
-        return self.loaded[-1]
-
-    def give(self, chain: tuple[int, int], index: int, image: np.ndarray) -> None:
-        assert (index, image.dtype) == (0, np.float32)
-
-    def run(self, chain: tuple[int, int], runs: int = 1, seconds: float = 0.0, clock: str = "processor") -> RunTimes:
-        length, threads = chain
-        each = self.nanoseconds if threads == 1 else self.nanoseconds * self.shared + self.waits
-        taken = 1000 + length * each if clock == "wall" else 0.0
-        return RunTimes(runs, taken, taken, (taken,))
-
-    def unload(self, chain: tuple[int, int]) -> None:
-        self.loaded.remove(chain)
-
-
-@pytest.mark.parametrize(
-    ("session", "wait"),
-    [
-        (SharedChains(20_000, 1500), 1500.0),
-        (SharedChains(20_000, 0, shared=0.49), 0.0),
-        (SharedChains(20_000, 1500, cores=1), SKIPPED),
-        (SharedChains(20_000, 1500, shared=1.0), SKIPPED),  # threads that share a core
-    ],
-)
-def test_two_threads_wait_for_what_they_take_beyond_half(
-    session: SharedChains, wait: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waiting, "program", lambda sample, length: bytes(length))
-    assert waiting.waiting(lambda: cast(Session, session)) == pytest.approx(wait)
-
-
 def test_what_two_threads_wait_is_measured_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On this machine, by a few runs: how long that takes does not matter here. The other figures stay."""
-    for name, value in (("NODES", 8), ("ROUNDS", 1), ("ROUND_SECONDS", 0.0), ("MOST_SHARED", 1000.0)):
+    for name, value in (("NODES", 8), ("ROUNDS", 4), ("ROUND_SECONDS", 0.0), ("MOST_SHARED", 1000.0)):
         monkeypatch.setattr(waiting, name, value)
     file = tmp_path / "mine.toml"
     before = replace(TRUTH, xnnpack=installed_xnnpack())

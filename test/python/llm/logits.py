@@ -33,10 +33,12 @@ def expected(model: Any, prompt: list[int], count: int) -> tuple[list[int], Tens
     return tokens[:count], logits[:count]
 
 
-def logits_of(path: Path, prompt: list[int], tokens: list[int], *data: Path) -> Tensor:
-    """What the file computes behind the prompt and behind each of the tokens but the last, [count, vocabulary]."""
-    program = Runtime.get().load_program(path, threads=1, data=data)
-    state = program.new_state()
+def logits_of(file: Path | Any, prompt: list[int], tokens: list[int], *data: Path, state: Any = None) -> Tensor:
+    """What a file, or a program on a state, computes behind the prompt and behind each of the tokens but the last,
+    [count, vocabulary].
+    """
+    program = Runtime.get().load_program(file, threads=1, data=data) if isinstance(file, Path) else file
+    state = state or program.new_state()
     prefill, decode = (program.load_method(name, state=state) for name in ("prefill", "decode"))
     found = prefill.execute([torch.tensor([prompt]), torch.arange(len(prompt))])
     for index, token in enumerate(tokens[:-1]):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from torch import Tensor, nn
 
 import xir
@@ -76,36 +77,19 @@ def test_outputs_are_nearer_than_with_the_nearest_integers(group_size: int) -> N
         assert errors[0] < 0.35 * errors[1]
 
 
-def no_inputs() -> Tensor:
-    return torch.zeros(3, 64)
-
-
-def one_input() -> Tensor:
-    return correlated(1, 64)
-
-
-def dead_features() -> Tensor:
-    rows = correlated(40, 64)
-    rows[:, 10:50] = 0
-    return rows
-
-
-def large_numbers() -> Tensor:
-    return correlated(40, 64) * 1e6
-
-
-@pytest.mark.parametrize("inputs", [no_inputs, one_input, dead_features, large_numbers])
-def test_no_channel_is_worse(inputs: Any) -> None:
-    """Also of zeros, and where the inputs say little of the moments."""
-    rows = inputs()
+def test_no_channel_is_worse() -> None:
+    """Also of zeros, and where the inputs say little of the moments: none, one, dead features, large numbers."""
+    dead = correlated(40, 64)
+    dead[:, 10:50] = 0
     weight = weight_of(40, 64)
     weight[3] = 0
     weight[4, 1:] = 0
-    moments = rows.T @ rows
-    found, plain = compensated(weight, moments, GROUP, LIMITS), nearest(weight, GROUP, LIMITS)
-    assert bool((output_error(weight, found, moments) <= output_error(weight, plain, moments)).all())
-    assert bool(found.weight().isfinite().all())
-    assert not found.weight()[3].any()
+    for rows in (torch.zeros(3, 64), correlated(1, 64), dead, correlated(40, 64) * 1e6):
+        moments = rows.T @ rows
+        found, plain = compensated(weight, moments, GROUP, LIMITS), nearest(weight, GROUP, LIMITS)
+        assert bool((output_error(weight, found, moments) <= output_error(weight, plain, moments)).all())
+        assert bool(found.weight().isfinite().all())
+        assert not found.weight()[3].any()
 
 
 def test_each_sweep_lowers_the_error() -> None:
@@ -180,26 +164,22 @@ def test_layers_are_rounded_behind_those_before_them(monkeypatch: pytest.MonkeyP
     torch.testing.assert_close(moments[1], behind.T @ behind, rtol=1e-4, atol=1e-4)
 
 
-class Shared(nn.Module):
+def shared(m: Any, tokens: Tensor) -> Tensor:
     """One layer twice, another whose weight an embedding has as well, and a buffer that is written to."""
+    value = m.table(tokens)
+    m.seen.add_(value.mean((0, 1)))
+    return m.tied(torch.tanh(m.twice(torch.tanh(m.twice(value + m.seen)))))
 
-    seen: Tensor
 
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.twice, self.table, self.tied = nn.Linear(64, 64), nn.Embedding(40, 64), nn.Linear(64, 40, bias=False)
-        self.tied.weight = self.table.weight
-        self.register_buffer("seen", torch.zeros(64))
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        value = self.table(tokens)
-        self.seen.add_(value.mean((0, 1)))
-        return self.tied(torch.tanh(self.twice(torch.tanh(self.twice(value + self.seen)))))
+def shared_model() -> Calling:
+    torch.manual_seed(0)
+    twice, embedding, tied = nn.Linear(64, 64), nn.Embedding(40, 64), nn.Linear(64, 40, bias=False)
+    tied.weight = embedding.weight
+    return Calling(shared, twice=twice, table=embedding, tied=tied, seen=torch.zeros(64))
 
 
 def test_weights_of_several_readers() -> None:
-    model = Shared().eval()
+    model = shared_model().eval()
     inputs = [(torch.randint(40, (4, 8), generator=torch.Generator().manual_seed(seed)),) for seed in range(8)]
     table, seen = model.table.weight.clone(), model.seen.clone()
     program = xir.quantize(model, inputs[0], inputs, QuantConfig("int4"), verify=True)
@@ -209,7 +189,7 @@ def test_weights_of_several_readers() -> None:
     plain = xir.quantize(model, inputs[0], config=QuantConfig("int4"))
 
     def error(quantized: Any) -> float:
-        module, exact = quantized.module(), Shared().eval()
+        module, exact = quantized.module(), shared_model().eval()
         with torch.no_grad():
             return sum(float((module(*each) - exact(*each)).square().sum()) for each in inputs)
 

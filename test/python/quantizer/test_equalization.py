@@ -5,17 +5,17 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
-from quantizer.signal_to_noise import quality
-from reference.modules import Function
+from quantizer.signal_to_noise import assert_results_stay, observed_graph, quality
+from reference.modules import Calling, Function
 from torch import Tensor, nn
 from torch.fx import GraphModule
-from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
 import xir
-from xir.quantizer import QuantConfig, XnnpackQuantizer
+from xir.quantizer import QuantConfig
 from xir.quantizer.channels import find_groups
 from xir.quantizer.equalization import LARGEST_FACTOR, equalize
 from xir.quantizer.measurement import without_observers
@@ -24,21 +24,12 @@ from xir.quantizer.side_by_side import run_alone
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Residual(nn.Module):
+def residual_sums(m: Any, x: Tensor) -> Tensor:
     """Sums of projections, expanded, clamped and filtered by channel, as in MobileNetV2, and a pooled head."""
-
-    def __init__(self, last: Callable[[Tensor], Tensor] = torch.relu) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 1)
-        self.expand, self.deep = nn.Conv2d(8, 24, 1), nn.Conv2d(24, 24, 3, padding=1, groups=24)
-        self.project, self.head = nn.Conv2d(24, 8, 1), nn.Linear(8, 10)
-        self.relu6, self.last = nn.ReLU6(inplace=True), last
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.first(x)
-        x = x + self.second(x)
-        x = x + self.project(torch.relu(self.deep(self.relu6(self.expand(x)))))
-        return self.head(torch.flatten(nn.functional.adaptive_avg_pool2d(self.last(x), 1), 1))
+    x = m.first(x)
+    x = x + m.second(x)
+    x = x + m.project(torch.relu(m.deep(m.relu6(m.expand(x)))))
+    return m.head(torch.flatten(nn.functional.adaptive_avg_pool2d(m.last(x), 1), 1))
 
 
 def spread(model: nn.Module) -> nn.Module:
@@ -53,28 +44,33 @@ def spread(model: nn.Module) -> nn.Module:
 
 def residual(last: Callable[[Tensor], Tensor] = torch.relu) -> nn.Module:
     torch.manual_seed(1)
-    return spread(Residual(last)).eval()
+    first, second = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 1)
+    expand, deep = nn.Conv2d(8, 24, 1), nn.Conv2d(24, 24, 3, padding=1, groups=24)
+    parts = {
+        "first": first,
+        "second": second,
+        "expand": expand,
+        "deep": deep,
+        "project": nn.Conv2d(24, 8, 1),
+        "relu6": nn.ReLU6(True),
+    }
+    return spread(Calling(residual_sums, **parts, head=nn.Linear(8, 10), last=Function(last))).eval()
 
 
 IMAGES = [(torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(seed)),) for seed in range(6)]
 
 
-def observed_graph(model: nn.Module) -> GraphModule:
-    module = torch.export.export(model, IMAGES[0]).module()
-    assert isinstance(module, GraphModule)
-    return prepare_pt2e(module, XnnpackQuantizer())
+def names_of(observed: GraphModule) -> set[str]:
+    """What is scaled."""
+    return {scaled.name for group in find_groups(observed) for scaled in (*group.producers, *group.consumers)}
 
 
 def test_results_stay() -> None:
     model = residual()
     before = copy.deepcopy(model.state_dict())
-    observed = observed_graph(model)
+    observed = observed_graph(model, IMAGES[0])
     assert equalize(observed, IMAGES) == 3
-    scaled = without_observers(observed)
-    for image in IMAGES:
-        with torch.no_grad():
-            want = model(*image)
-        torch.testing.assert_close(run_alone(scaled, image)[0], want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+    assert_results_stay(observed, model, IMAGES, 1e-4, 1e-5)
     changed = [name for name, value in observed.named_parameters() if not torch.equal(value, before[name])]
     assert len(changed) > 6
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -83,7 +79,7 @@ def test_results_stay() -> None:
 def test_channels_of_a_filter_reach_as_far() -> None:
     """Weights of a depthwise convolution have a scale for each channel: what it reads is scaled as far as the clamp and
     the largest factor allow."""
-    observed = observed_graph(residual())
+    observed = observed_graph(residual(), IMAGES[0])
     group = next(each for each in find_groups(observed) if not each.mixing)
     ((clamp, bound),) = group.bounds.items()
 
@@ -117,15 +113,12 @@ def test_the_gain() -> None:
 @pytest.mark.parametrize("last", [torch.sigmoid, nn.functional.hardswish, lambda x: x + 1, lambda x: x.flip(1)])
 def test_what_is_read_by_anything_else_stays(last: Callable[[Tensor], Tensor]) -> None:
     """The residual stream has another reader: only what lies within a block is scaled."""
-    observed = observed_graph(residual(last))
-    names = {scaled.name for group in find_groups(observed) for scaled in (*group.producers, *group.consumers)}
-    assert "first.weight" not in names
-    assert "expand.weight" in names
-    image = IMAGES[0]
-    want = run_alone(without_observers(observed), image)[0]
+    model = residual(last)
+    observed = observed_graph(model, IMAGES[0])
+    assert "first.weight" not in names_of(observed)
+    assert "expand.weight" in names_of(observed)
     equalize(observed, IMAGES)
-    got = run_alone(without_observers(observed), image)[0]
-    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+    assert_results_stay(observed, model, IMAGES[:1], 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -141,28 +134,21 @@ def test_what_is_read_by_anything_else_stays(last: Callable[[Tensor], Tensor]) -
 def test_clamps_elsewhere_than_at_zero(clamp: Callable[[Tensor], Tensor], count: int) -> None:
     torch.manual_seed(3)
     model = spread(nn.Sequential(nn.Conv2d(3, 8, 3), Function(clamp), nn.Conv2d(8, 4, 1))).eval()
-    observed = observed_graph(model)
+    observed = observed_graph(model, IMAGES[0])
     assert equalize(observed, IMAGES) == count
-    for image in IMAGES:
-        with torch.no_grad():
-            want = model(*image)
-        got = run_alone(without_observers(observed), image)[0]
-        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+    assert_results_stay(observed, model, IMAGES, 1e-4, 1e-5)
 
 
 def test_weights_that_are_read_twice_stay() -> None:
     torch.manual_seed(0)
     relu, again = nn.ReLU(), nn.Linear(6, 6)
     model = nn.Sequential(nn.Linear(6, 6), relu, again, relu, again, relu, nn.Linear(6, 4))
-    module = torch.export.export(model.eval(), (torch.randn(3, 6),)).module()
-    assert isinstance(module, GraphModule)
-    groups = find_groups(prepare_pt2e(module, XnnpackQuantizer()))
-    names = {scaled.name for group in groups for scaled in (*group.producers, *group.consumers)}
+    names = names_of(observed_graph(model, (torch.randn(3, 6),)))
     assert not any(name.startswith(("2.", "4.")) for name in names)
 
 
 def test_values_that_are_infinite_stay_as_they_are() -> None:
-    observed = observed_graph(residual())
+    observed = observed_graph(residual(), IMAGES[0])
     before = {name: value.clone() for name, value in observed.named_parameters()}
     assert equalize(observed, [(torch.full((2, 3, 12, 12), math.inf),)]) == 0
     assert all(torch.equal(value, before[name]) for name, value in observed.named_parameters())

@@ -20,18 +20,12 @@ from xir.runtime import Runtime
 r = torch.randn
 
 
-class Gated(nn.Module):
+def gated(
+    m: Any, x: Tensor, gain: int = 1, *, mask: Tensor | None = None, offset: Tensor, cache: list[dict[str, Any]]
+) -> Tensor:
     """A number and None that choose what is computed, a tensor in a dict in a list, and keyword arguments."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(8, 8)
-
-    def forward(
-        self, x: Tensor, gain: int = 1, *, mask: Tensor | None = None, offset: Tensor, cache: list[dict[str, Any]]
-    ) -> Tensor:
-        y = torch.relu(self.linear(x)) * gain + cache[0]["last"]
-        return y + offset if mask is None else y * mask
+    y = torch.relu(m.linear(x)) * gain + cache[0]["last"]
+    return y + offset if mask is None else y * mask
 
 
 def arguments(rows: int = 3) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -41,7 +35,7 @@ def arguments(rows: int = 3) -> tuple[tuple[Any, ...], dict[str, Any]]:
 @pytest.fixture(scope="module")
 def model() -> nn.Module:
     torch.manual_seed(2)
-    return Gated().eval()
+    return Calling(gated, linear=nn.Linear(8, 8)).eval()
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from quantizer.signal_to_noise import quality
+from reference.modules import Calling
 from torch import Tensor, nn
 
 import xir
@@ -15,31 +16,17 @@ from xir.quantizer import QuantConfig, bias_correction, calibration, observers, 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Characters(nn.Module):
+def characters(rows: int, *, bias: bool = True) -> nn.Module:
     """A convolution over rows of a table, as in models of text by character. One channel decides the scale of all."""
-
-    def __init__(self, rows: int, *, bias: bool = True) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.table = nn.Embedding(rows, 16)
-        self.convolution = nn.Conv1d(16, 24, 3, padding=1, bias=bias)
-        self.table.weight.data[:, 0] *= 8
-        self.convolution.weight.data[:, 0] /= 8
-
-    def forward(self, characters: Tensor) -> Tensor:
-        return self.convolution(self.table(characters).transpose(1, 2))
+    torch.manual_seed(0)
+    table, convolution = nn.Embedding(rows, 16), nn.Conv1d(16, 24, 3, padding=1, bias=bias)
+    table.weight.data[:, 0] *= 8
+    convolution.weight.data[:, 0] /= 8
+    return Calling(over_channels, vectors=table, convolution=convolution).eval()
 
 
-class Vectors(nn.Module):
-    """The same over vectors that are computed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.before, self.convolution = nn.Linear(16, 16), nn.Conv1d(16, 24, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.convolution(self.before(x).transpose(1, 2))
+def over_channels(m: Any, x: Tensor) -> Tensor:
+    return m.convolution(m.vectors(x).transpose(1, 2))
 
 
 def _texts(rows: int, count: int, seed: int) -> list[tuple[Tensor]]:
@@ -66,7 +53,7 @@ def same_integers(left: Any, right: Any) -> bool:
 def test_rows_of_a_table_have_the_same_errors_each_time(
     effort: str, bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, seen, others = Characters(12, bias=bias).eval(), _texts(12, 16, 1), _texts(12, 16, 2)
+    model, seen, others = characters(12, bias=bias), _texts(12, 16, 1), _texts(12, 16, 2)
     found = quality(model, quantized(model, seen, effort=effort), others)
     monkeypatch.setattr(operand_noise, "LEAST_GAIN", 0.0)
     without = quality(model, quantized(model, seen, effort=effort), others)
@@ -74,14 +61,16 @@ def test_rows_of_a_table_have_the_same_errors_each_time(
 
 
 def test_rows_that_calibration_has_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, seen, others = Characters(4096).eval(), _texts(4096, 4, 1), _texts(4096, 16, 2)
+    model, seen, others = characters(4096), _texts(4096, 4, 1), _texts(4096, 16, 2)
     found = quality(model, quantized(model, seen), others)
     monkeypatch.setattr(operand_noise, "LEAST_GAIN", 0.0)
     assert found > quality(model, quantized(model, seen), others) - 0.1
 
 
 def test_weights_stay_where_errors_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, generator = Vectors().eval(), torch.Generator().manual_seed(1)
+    torch.manual_seed(0)
+    parts = {"vectors": nn.Linear(16, 16), "convolution": nn.Conv1d(16, 24, 3, padding=1)}
+    model, generator = Calling(over_channels, **parts).eval(), torch.Generator().manual_seed(1)
     seen = [(torch.randn(2, 48, 16, generator=generator),) for _ in range(8)]
     found = quantized(model, seen)
     monkeypatch.setattr(operand_noise, "LEAST_GAIN", 0.0)
@@ -89,25 +78,19 @@ def test_weights_stay_where_errors_are_independent(monkeypatch: pytest.MonkeyPat
 
 
 def test_one_sample_changes_no_weights() -> None:
-    model, texts = Characters(24).eval(), _texts(24, 1, 1)
+    model, texts = characters(24), _texts(24, 1, 1)
     assert same_integers(quantized(model, texts), quantized(model, texts, bias_correction=False))
     assert not same_integers(quantized(model, texts * 2), quantized(model, texts * 2, bias_correction=False))
 
 
-class Constant(nn.Module):
+def half_constant(m: Any, x: Tensor) -> Tensor:
     """Half of the channels are constant: rounding them has one error."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = nn.Linear(16, 8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(torch.cat([x, torch.linspace(-0.991, 0.937, 8).expand_as(x)], -1))
+    return m.layer(torch.cat([x, torch.linspace(-0.991, 0.937, 8).expand_as(x)], -1))
 
 
 def test_biases_take_back_the_mean_of_rounding_operands(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, generator = Constant().eval(), torch.Generator().manual_seed(1)
+    torch.manual_seed(0)
+    model, generator = Calling(half_constant, layer=nn.Linear(16, 8)).eval(), torch.Generator().manual_seed(1)
     seen, others = ([(torch.randn(64, 8, generator=generator),) for _ in range(8)] for _ in range(2))
 
     def mean_error() -> float:

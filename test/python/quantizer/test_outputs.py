@@ -17,34 +17,21 @@ from xir.quantizer.outputs import FixedPlaces, output_nodes
 r = torch.randn
 
 
-class Detector(nn.Module):
+def detections(m: Any, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The boxes, scores and classes of the best places of an image, and all boxes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.features = nn.Conv2d(3, 16, 3, padding=1)
-        self.boxes, self.scores = nn.Conv2d(16, 4, 1), nn.Conv2d(16, 3, 1)
-
-    def all_places(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        y = torch.relu(self.features(x))
-        return tuple(head(y).flatten(2).transpose(1, 2) for head in (self.boxes, self.scores))  # pyright: ignore
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        boxes, scores = self.all_places(x)
-        score, label = scores.sigmoid().max(-1)
-        best, places = score.topk(20)
-        rows = places[..., None].expand(-1, -1, 4)
-        return boxes.gather(1, rows), best, label.gather(1, places), boxes
-
-
-@pytest.fixture(scope="module")
-def detector() -> nn.Module:
-    torch.manual_seed(0)
-    return Detector().eval()
+    y = torch.relu(m.features(x))
+    boxes, scores = (head(y).flatten(2).transpose(1, 2) for head in (m.boxes, m.scores))
+    score, label = scores.sigmoid().max(-1)
+    best, places = score.topk(20)
+    rows = places[..., None].expand(-1, -1, 4)
+    return boxes.gather(1, rows), best, label.gather(1, places), boxes
 
 
 @torch.no_grad()
-def test_detections_are_compared_before_they_are_ordered(detector: Detector) -> None:
+def test_detections_are_compared_before_they_are_ordered() -> None:
+    torch.manual_seed(0)
+    heads = {"boxes": nn.Conv2d(16, 4, 1), "scores": nn.Conv2d(16, 3, 1)}
+    detector = Calling(detections, features=nn.Conv2d(3, 16, 3, padding=1), **heads).eval()
     images = [r(1, 3, 12, 12) for _ in range(6)]
     program, report = quantize_and_measure(detector, (images[0],), images)
     boxes, best, labels, everything = report.outputs

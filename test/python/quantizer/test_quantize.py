@@ -27,27 +27,21 @@ from xir.runtime import Runtime
 r = torch.randn
 
 
-class Network(nn.Module):
-    """Convolutions as they come: with a norm and a clamp, depthwise, with a residual sum, and a linear head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU6(inplace=True))
-        self.depthwise = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.Hardswish())
-        self.head = nn.Linear(8, 32)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.stem(x)
-        return self.head((y + self.depthwise(y)).mean((2, 3)))
-
-
 IMAGES = [r(1, 3, 16, 16) for _ in range(4)]
 
 
 @pytest.fixture(scope="module")
 def network() -> nn.Module:
+    """Convolutions as they come: with a norm and a clamp, depthwise, with a residual sum, and a linear head."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        y = m.stem(x)
+        return m.head((y + m.depthwise(y)).mean((2, 3)))
+
     torch.manual_seed(3)
-    return Network().eval()
+    stem = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU6(inplace=True))
+    depthwise = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.Hardswish())
+    return Calling(forward, stem=stem, depthwise=depthwise, head=nn.Linear(8, 32)).eval()
 
 
 def operators(program: ExportedProgram) -> list[str]:
@@ -94,14 +88,6 @@ def test_calibration_is_any_iterable_and_defaults_to_the_sample(network: nn.Modu
     assert sum("quantize_per_tensor" in target for target in first) > 5
 
 
-def test_an_exported_program_keeps_its_open_dimensions(network: nn.Module) -> None:
-    batch = Dim("batch", min=1, max=6)
-    program = torch.export.export(network, (r(2, 3, 16, 16),), dynamic_shapes=({0: batch},))
-    quantized = xir.quantize(program, (IMAGES[0],), [r(3, 3, 16, 16), IMAGES[0]])
-    assert quantized.module()(r(5, 3, 16, 16)).shape == (5, 32)
-    assert {int(bounds.upper) for bounds in quantized.range_constraints.values()} == {6}
-
-
 def test_constant_zeros_have_a_scale() -> None:
     layer = nn.Conv2d(2, 4, 1)
     nn.init.zeros_(layer.weight[:3])
@@ -127,25 +113,21 @@ def test_values_far_apart_keep_their_scales() -> None:
 # Bias correction
 
 
-class Products(nn.Module):
+def products(m: Any, x: Tensor) -> list[Tensor]:
     """Every kind of product with weights, behind a ReLU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dense, self.depthwise = nn.Conv2d(12, 8, 3, 2, 1), nn.Conv2d(12, 12, 3, groups=12)
-        self.transposed, self.linear = nn.ConvTranspose2d(12, 8, 3), nn.Linear(12, 6)
-        self.matrix, self.offset = nn.Parameter(r(12, 6)), nn.Parameter(r(6))
-
-    def forward(self, x: Tensor) -> list[Tensor]:
-        x = torch.relu(x)
-        rows = x.movedim(1, -1).reshape(-1, 12)
-        product = torch.addmm(self.offset, rows, self.matrix)
-        return [self.dense(x), self.depthwise(x), self.transposed(x), self.linear(rows), product]
+    x = torch.relu(x)
+    rows = x.movedim(1, -1).reshape(-1, 12)
+    product = torch.addmm(m.offset, rows, m.matrix)
+    return [m.dense(x), m.depthwise(x), m.transposed(x), m.linear(rows), product]
 
 
 def test_biases_take_back_what_rounded_weights_add_to_the_mean() -> None:
     torch.manual_seed(1)
-    module, images = Products().eval(), [r(4, 12, 24, 24) + 1 for _ in range(3)]
+    dense, depthwise = nn.Conv2d(12, 8, 3, 2, 1), nn.Conv2d(12, 12, 3, groups=12)
+    transposed, linear = nn.ConvTranspose2d(12, 8, 3), nn.Linear(12, 6)
+    parts = {"dense": dense, "depthwise": depthwise, "transposed": transposed, "linear": linear}
+    module = Calling(products, **parts, matrix=nn.Parameter(r(12, 6)), offset=nn.Parameter(r(6))).eval()
+    images = [r(4, 12, 24, 24) + 1 for _ in range(3)]
     before = {name: value.clone() for name, value in module.state_dict().items()}
 
     def offsets(config: QuantConfig) -> list[float]:
@@ -162,29 +144,20 @@ def test_biases_take_back_what_rounded_weights_add_to_the_mean() -> None:
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
-class Smoothed(nn.Module):
+def smoothed(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """A convolution, its mean over calls in a buffer that is written whole, and products in one written in rows."""
-
-    mean: Tensor
-    rows: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.convolution = nn.Conv2d(4, 4, 3, padding=1)
-        self.register_buffer("mean", torch.zeros(1, 4, 8, 8))
-        self.register_buffer("rows", torch.ones(2, 4, 8, 8))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        y = self.convolution(x)
-        self.mean.mul_(0.75).add_(y)
-        self.rows[1:] = y * self.rows[1:]
-        return self.mean + 1, self.rows.sum(0)
+    y = m.convolution(x)
+    m.mean.mul_(0.75).add_(y)
+    m.rows[1:] = y * m.rows[1:]
+    return m.mean + 1, m.rows.sum(0)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_measured_programs_have_buffers_of_their_own() -> None:
     torch.manual_seed(2)
-    model, images = Smoothed().eval(), [r(1, 4, 8, 8) for _ in range(5)]
+    buffers = {"mean": torch.zeros(1, 4, 8, 8), "rows": torch.ones(2, 4, 8, 8)}
+    model = Calling(smoothed, convolution=nn.Conv2d(4, 4, 3, padding=1), **buffers).eval()
+    images = [r(1, 4, 8, 8) for _ in range(5)]
     program, report = quantize_and_measure(model, (images[0],), [(image,) for image in images])
     assert not model.mean.any()
     assert torch.equal(model.rows, torch.ones(2, 4, 8, 8))
@@ -330,22 +303,13 @@ def test_the_report_names_the_worst_layer(network: nn.Module) -> None:
     assert "stem.0" in report.text()
 
 
-class Branches(nn.Module):
-    """A coarse layer that hardly counts, and a fine one that does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.coarse, self.fine, self.head = nn.Linear(32, 32), nn.Linear(32, 32), nn.Linear(32, 32)
-        with torch.no_grad():
-            self.coarse.weight[0] *= 200
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(torch.tanh(self.fine(x))) + torch.relu(self.coarse(x)) * 1e-4
-
-
 def test_noise_counts_by_what_arrives_at_the_outputs() -> None:
+    """Of a coarse layer that hardly counts, and a fine one that does."""
     torch.manual_seed(0)
-    model, inputs = Branches().eval(), [r(16, 32) for _ in range(4)]
+    layers = {name: nn.Linear(32, 32) for name in ("coarse", "fine", "head")}
+    layers["coarse"].weight.data[0] *= 200
+    model = Calling(lambda m, x: m.head(torch.tanh(m.fine(x))) + torch.relu(m.coarse(x)) * 1e-4, **layers).eval()
+    inputs = [r(16, 32) for _ in range(4)]
     # Ranges of least own error: those by outputs make a layer that hardly counts coarser still, or finer.
     plain = QuantConfig(equalization=False, observer="histogram")
     _, report = quantize_and_measure(model, (inputs[0],), inputs, plain)
@@ -397,25 +361,7 @@ def test_the_worst_layers_are_kept_until_the_target_holds() -> None:
     assert {layer.name for layer in after.layers} == {"linear_2", "linear_3", "linear_4"}
 
 
-def test_a_target_out_of_reach_is_an_error(network: nn.Module) -> None:
-    with pytest.raises(DiagnosticError, match=r"200 dB are out of reach: the best of \d attempts has \d+\.\d dB"):
-        xir.quantize(network, (IMAGES[0],), config=QuantConfig(min_sqnr=200))
-
-
-# What a user gets wrong
-
-
-@pytest.mark.parametrize(
-    ("calibration", "message"),
-    [
-        ([IMAGES[0], r(3, 16, 16)], r"calibration input 1.*error: .*shape \[3, 16, 16\]"),
-        ([(3,)], "tensor 0 is a int"),
-    ],
-)
-def test_calibration_that_does_not_fit(network: nn.Module, calibration: Any, message: str) -> None:
-    """More of it in `api/test_bad_quantization.py`."""
-    with pytest.raises(DiagnosticError, match=message):
-        xir.quantize(network, (IMAGES[0],), calibration)
+# What a user gets wrong: more of it is in `api/test_bad_quantization.py`
 
 
 def test_values_without_a_range_are_located() -> None:
@@ -425,12 +371,9 @@ def test_values_without_a_range_are_located() -> None:
         xir.quantize(broken.eval(), (torch.ones(2, 4),), config=config)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{"mode": "int8"}, {"observer": "mean"}, {"group_size": 48}, {"group_size": 0}],
-)
+@pytest.mark.parametrize("arguments", [{"mode": "int8"}, {"observer": "mean"}, {"group_size": 48}, {"group_size": 0}])
 def test_configurations_that_make_no_sense(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"mode|observer|group_size"):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
         QuantConfig(**arguments)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from quantizer.signal_to_noise import quality
+from reference.modules import Calling
 from torch import Tensor, nn
 
 import xir
@@ -15,18 +16,13 @@ from xir.quantizer import QuantConfig, WrongQuantizationError, sensitivity
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Outliers(nn.Module):
+def outliers(weight: float) -> Any:
     """A value with one channel of rare large numbers, which the output has `weight` of."""
-
-    def __init__(self, weight: float) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.mix, self.head = nn.Linear(16, 16), nn.Linear(16, 8)
-        self.mix.weight.data = torch.eye(16)
-        self.head.weight.data[:, 0] = weight
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.mix(x))
+    torch.manual_seed(0)
+    mix, head = nn.Linear(16, 16), nn.Linear(16, 8)
+    mix.weight.data = torch.eye(16)
+    head.weight.data[:, 0] = weight
+    return nn.Sequential(mix, head)
 
 
 def _inputs() -> list[tuple[Tensor]]:
@@ -50,18 +46,15 @@ def reach(model: nn.Module, observer: str) -> float:
 
 
 def test_outliers_that_the_outputs_feel_are_kept() -> None:
+    """Those that nothing feels are cut off."""
     largest = max(float(each.abs().max()) for (each,) in INPUTS)
-    assert reach(Outliers(3.0), "outputs") > 0.85 * largest
-
-
-def test_outliers_that_nothing_feels_are_cut_off() -> None:
-    largest = max(float(each.abs().max()) for (each,) in INPUTS)
-    assert reach(Outliers(0.0), "outputs") < 0.35 * largest
+    assert reach(outliers(3.0), "outputs") > 0.85 * largest
+    assert reach(outliers(0.0), "outputs") < 0.35 * largest
 
 
 @pytest.mark.parametrize("weight", [0.0, 3.0])
 def test_outputs_are_as_good_as_with_the_best_other_range(weight: float) -> None:
-    model = Outliers(weight)
+    model = outliers(weight)
 
     def worth(observer: str) -> float:
         config = QuantConfig(observer=observer, equalization=False)  # pyright: ignore[reportArgumentType]
@@ -73,34 +66,23 @@ def test_outputs_are_as_good_as_with_the_best_other_range(weight: float) -> None
 def test_both_are_verified_and_less_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     config = QuantConfig(equalization=False)
     for weight in (0.0, 3.0):
-        assert xir.quantize(Outliers(weight), INPUTS[0], INPUTS, config, verify=True)
+        assert xir.quantize(outliers(weight), INPUTS[0], INPUTS, config, verify=True)
     monkeypatch.setattr(sensitivity, "FACTORS", (0.1,))
     with pytest.raises(WrongQuantizationError, match="cuts off too much"):
-        xir.quantize(Outliers(0.0), INPUTS[0], INPUTS, config, verify=True)
+        xir.quantize(outliers(0.0), INPUTS[0], INPUTS, config, verify=True)
 
 
 def test_without_outputs_of_numbers_the_range_is_the_histogram_s() -> None:
-    class Choice(Outliers):
-        def forward(self, x: Tensor) -> Tensor:
-            return super().forward(x).argmax(-1)
-
-    model = Choice(1.0)
+    model = Calling(lambda m, x: m.inner(x).argmax(-1), inner=outliers(1.0))
     assert reach(model, "outputs") == reach(model, "histogram")
 
 
 def test_it_is_the_same_each_time_and_leaves_buffers_alone() -> None:
-    class Counting(Outliers):
-        count: Tensor
+    def counting(m: Any, x: Tensor) -> Tensor:
+        m.count.add_(x.mean(0))
+        return m.inner(x + m.count)
 
-        def __init__(self) -> None:
-            super().__init__(1.0)
-            self.register_buffer("count", torch.zeros(16))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.count.add_(x.mean(0))
-            return super().forward(x + self.count)
-
-    model = Counting()
+    model = Calling(counting, inner=outliers(1.0), count=torch.zeros(16))
     assert reach(model, "outputs") == reach(model, "outputs")
     assert not bool(model.count.any())
 

@@ -56,26 +56,17 @@ def test_four_bits_pass() -> None:
     assert xir.quantize(network, (torch.randn(3, 64),), config=QuantConfig("int4"), verify=True)
 
 
-def wrong(network: nn.Module) -> WrongQuantizationError:
-    with pytest.raises(WrongQuantizationError) as error:
-        # Ranges of histograms, which take most of the time, are found the same way.
-        xir.quantize(network, BATCHES[0], BATCHES, QuantConfig(observer="minmax"), verify=True)
-    assert "test_verification.py" in str(error.value)
-    return error.value
-
-
-def test_a_zero_point_that_is_off_by_one(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def zero_point_off_by_one(patch: pytest.MonkeyPatch) -> None:
     right = observers.Range.calculate_qparams
 
     def off(self: Any) -> tuple[Tensor, Tensor]:
         scale, zero_point = right(self)
         return scale, (zero_point + 1).clamp(max=127)
 
-    monkeypatch.setattr(observers.Range, "calculate_qparams", off)
-    assert "steps beyond its values" in str(wrong(network))
+    patch.setattr(observers.Range, "calculate_qparams", off)
 
 
-def test_the_scale_of_a_bias(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def scale_of_a_bias(patch: pytest.MonkeyPatch) -> None:
     right = specs.DerivedQuantizationSpec
 
     def doubled(sources: Any, derive: Any, *rest: Any) -> Any:
@@ -85,35 +76,44 @@ def test_the_scale_of_a_bias(network: nn.Module, monkeypatch: pytest.MonkeyPatch
 
         return right(sources, twice, *rest)
 
-    monkeypatch.setattr(specs, "DerivedQuantizationSpec", doubled)
-    error = wrong(network)
-    assert error.layer.startswith("conv2d")
-    assert "its bias has 2 times the scale" in str(error)
+    patch.setattr(specs, "DerivedQuantizationSpec", doubled)
 
 
-def test_a_bias_that_is_not_corrected(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bias_correction.OperandMeans, "correct_biases", lambda self: None)  # pyright: ignore
-    assert "takes back what rounding its weights adds" in str(wrong(network))
+def bias_not_corrected(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(bias_correction.OperandMeans, "correct_biases", lambda self: None)  # pyright: ignore
 
 
-def test_a_batch_that_observers_do_not_see(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = observers.Range.forward
-    seen = set[Any]()
+def batch_that_observers_do_not_see(patch: pytest.MonkeyPatch) -> None:
+    right, seen = observers.Range.forward, set[Any]()
 
     def skipping(self: Any, value: Tensor) -> Tensor:
-        if self in seen:
-            return right(self, value)
+        is_first = self not in seen
         seen.add(self)
-        return right(self, value / 4)
+        return right(self, value / 4 if is_first else value)
 
-    monkeypatch.setattr(observers.Range, "forward", skipping)
-    assert "the observer of " in str(wrong(network))
+    patch.setattr(observers.Range, "forward", skipping)
 
 
-def test_a_rewritten_float_graph(network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        rewriting._REWRITES,  # pyright: ignore[reportPrivateUsage]
-        torch.ops.aten.silu.default,
-        lambda node, _: (lambda x: torch.ops.aten.sigmoid(x), [node.args[0]]),
-    )
-    assert "preparing the float model" in str(wrong(network))
+def rewritten_float_graph(patch: pytest.MonkeyPatch) -> None:
+    wrong: Any = lambda node, _: (lambda x: torch.ops.aten.sigmoid(x), [node.args[0]])  # noqa: E731
+    patch.setitem(rewriting._REWRITES, torch.ops.aten.silu.default, wrong)  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"),
+    [
+        (zero_point_off_by_one, "steps beyond its values"),
+        (scale_of_a_bias, "its bias has 2 times the scale"),
+        (bias_not_corrected, "takes back what rounding its weights adds"),
+        (batch_that_observers_do_not_see, "the observer of "),
+        (rewritten_float_graph, "preparing the float model"),
+    ],
+)
+def test_what_is_wrong_is_told(plant: Any, said: str, network: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(WrongQuantizationError) as error:
+        # Ranges of histograms, which take most of the time, are found the same way.
+        xir.quantize(network, BATCHES[0], BATCHES, QuantConfig(observer="minmax"), verify=True)
+    assert "test_verification.py" in str(error.value)
+    assert said in str(error.value)
+    assert error.value.layer.startswith("conv2d") or plant is not scale_of_a_bias
