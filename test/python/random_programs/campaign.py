@@ -97,16 +97,16 @@ def told(finding: Finding) -> Failed:
 def run(path: Path, seed: int, count: int, jobs: int) -> Iterator[Checked]:
     """What becomes of the programs, of those first that a file says it of already; the last line may be cut off."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    wanted, done = [*groups(seed, count)], set[range]()
+    asked, done = range(seed, seed + count), set[int]()
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
-            numbers, failed = json.loads(line)
+            (start, stop), failed = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if (group := range(*numbers)) in wanted:
-            done.add(group)
-            yield Checked(group, [Failed(**each) for each in failed])
-    left = (group for group in wanted if group not in done)
+        if start in asked:
+            done.update(range(start, stop))
+            yield Checked(range(start, stop), [Failed(**each) for each in failed])
+    left = (group for group in groups(seed, count) if not done.issuperset(group))
     with path.open("a", encoding="utf-8") as file:
         for result in results(check, left, jobs, batch=BATCH, seconds=600.0, preload=["random_programs.warm"]):
             numbers = result.numbers.start, result.numbers.stop

@@ -81,8 +81,11 @@ def work(batch: Batch, tell: Callable[[Checked], None]) -> None:
 def results(
     check: Check, groups: Iterable[range], jobs: int, *, batch: int, seconds: float = 60.0, preload: Sequence[str] = ()
 ) -> Iterator[Checked]:
-    """What becomes of groups of cases, so many in a process. One that takes a process down, or longer than so many
-    `seconds` (with which a machine has other things to do), is checked again one by one, if it has several."""
+    """What becomes of groups of cases, so many in a process.
+
+    A group that takes its process down, or longer than `seconds` on a machine with other things to do, is checked again
+    one by one, if it has several.
+    """
     left, at = iter(groups), dict[Batch, Checked]()
 
     def following() -> list[Batch]:
@@ -109,7 +112,7 @@ def results(
                 yield Checked(last.numbers, [Failed.of(last.numbers.start, event.reason or "its process ended")])
         elif not rest and task.reason:
             first = task.groups[0].start
-            yield Checked(range(0), [Failed.of(first, f"{task.reason}, of several cases from {first} on")])
+            yield Checked(range(first, first), [Failed.of(first, f"{task.reason}, of several cases from {first} on")])
         waiting.extend([again] if rest else following())
 
 

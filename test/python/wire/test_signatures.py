@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice, product
 from typing import Any, NoReturn
 
@@ -81,28 +82,38 @@ PROPERTIES: dict[type[xnnpack.NodeOp], dict[str, Any]] = {
 """Those that an op requires, and bounds."""
 
 
-def element(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple[int, ...]) -> Attribute:
-    """An element type of a datatype, with scales that suit the operand or result at `position`."""
+@cache
+def tensor(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """A tensor of a datatype, with scales that suit the operand or result at `position`."""
     plain, per_tensor, per_channel = (
         {name: storage for storage, name in table.items()}.get(datatype)
         for table in (PLAIN_DATATYPES, PER_TENSOR_DATATYPES, PER_CHANNEL_DATATYPES)
     )
     if plain is not None:
-        return plain
-    if per_tensor is not None:
-        return UniformType.per_tensor(per_tensor, f32, SCALE, 0)
-    if per_channel is not None:
+        element = plain
+    elif per_tensor is not None:
+        element = UniformType.per_tensor(per_tensor, f32, SCALE, 0)
+    elif per_channel is not None:
         axis = op.FILTER.axis if op.FILTER is not None and position == 1 else 0
-        return UniformType.per_axis(per_channel, f32, axis, [SCALE] * shape[axis])
-    if datatype == "QBInt4":
-        return UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE))
-    return DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1)
+        element = UniformType.per_axis(per_channel, f32, axis, [SCALE] * shape[axis])
+    elif datatype == "QBInt4":
+        element = UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE))
+    else:
+        element = DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1)
+    return TensorType(element, shape)
 
 
-def required(op: type[xnnpack.NodeOp]) -> set[str]:
-    """The properties that the op cannot be built without."""
+@cache
+def properties_of(op: type[xnnpack.NodeOp], key: Key) -> dict[str, Attribute]:
+    """Those that the op cannot be built without, and bounds."""
+    given = PROPERTIES.get(op, {}) | ({"kind": key} if isinstance(key, str) else {})
     properties = op.get_irdl_definition().properties.items()
-    return {name for name, each in properties if not isinstance(each, OptPropertyDef) and each.default_value is None}
+    required = {
+        name for name, each in properties if not isinstance(each, OptPropertyDef) and each.default_value is None
+    }
+    missing = required - given.keys()
+    assert not missing, f"PROPERTIES of test_signatures.py gives {op.name} no {', '.join(sorted(missing))}"
+    return {name: attribute(op, value) for name, value in given.items()}
 
 
 def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
@@ -113,16 +124,12 @@ def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
     if op is xnnpack.ConcatenateOp:
         shapes = (*shapes[:-1], (2 * count, 3))
     types = [
-        None if name is None else TensorType(element(name, op, i, shape), shape)
+        None if name is None else tensor(name, op, i, shape)
         for i, (name, shape) in enumerate(zip(form, shapes, strict=True))
     ]
     values = [None if t is None else test.TestOp(result_types=[t]).results[0] for t in types[:count]]
-    given = PROPERTIES.get(op, {}) | ({"kind": key} if isinstance(key, str) else {})
-    properties = {name: attribute(op, value) for name, value in given.items()}
-    missing = required(op) - properties.keys()
-    assert not missing, f"PROPERTIES of test_signatures.py gives {op.name} no {', '.join(sorted(missing))}"
     operands = [[value for value in values if value is not None]] if isinstance(key, int) else values
-    return op(operands=operands, result_types=[t for t in types[-results:] if t], properties=properties)
+    return op(operands=operands, result_types=[t for t in types[-results:] if t], properties={**properties_of(op, key)})
 
 
 def forms(op: type[xnnpack.NodeOp], key: Key, every: int) -> Iterator[Form]:
@@ -191,4 +198,4 @@ def test_the_verifier_accepts_nothing_else(op: type[xnnpack.NodeOp], key: Key, e
 
 def test_datatypes_are_those_of_the_wire():
     for name in (*PLAIN_DATATYPES.values(), "QInt8", "QCInt4", "QBInt4", "QDInt8"):
-        assert datatype_of(element(name, xnnpack.FullyConnectedOp, 1, (32, 32))) == name
+        assert datatype_of(tensor(name, xnnpack.FullyConnectedOp, 1, (32, 32)).element_type) == name
