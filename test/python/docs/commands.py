@@ -13,8 +13,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, get_context
 from pathlib import Path
+from typing import Any
 
 CONTEXT = get_context("forkserver")
+SERVER: Any = forkserver._forkserver
 
 
 @contextmanager
@@ -22,13 +24,13 @@ def serving() -> Generator[None]:
     """While this lasts, multiprocessing copies a process in which `docs.warm` is imported, with one thread."""
     before = dict(os.environ)
     os.environ.update(PYTHONPATH=os.pathsep.join(sys.path), OMP_NUM_THREADS="1")
-    forkserver._forkserver._stop()
+    SERVER._stop()
     forkserver.set_forkserver_preload(["docs.warm"])
     forkserver.ensure_running()
     os.environ.clear()
     os.environ.update(before)
     yield
-    forkserver._forkserver._stop()
+    SERVER._stop()
 
 
 def run(words: Sequence[str], folder: Path, stdin: str) -> tuple[int, str]:

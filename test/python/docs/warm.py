@@ -5,8 +5,8 @@ import gc
 import torch
 
 import xir
-import xir.quantizer.quantize
-import xir.tools.xir_aot
+import xir.quantizer.quantize  # pyright: ignore[reportUnusedImport]
+import xir.tools.xir_aot  # pyright: ignore[reportUnusedImport]
 
 exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
 assert xir.to_edge(exported, max_size=4).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer

@@ -104,7 +104,9 @@ async def requests_are_answered(client: LanguageClient, shown: Shown) -> None:
     kinds = types.DocumentHighlightKind
     assert [light.kind for light in lights or ()] == [kinds.Write, kinds.Read]
 
-    (function,) = await client.text_document_document_symbol_async(types.DocumentSymbolParams(file)) or ()
+    symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(file))
+    assert symbols is not None
+    (function,) = symbols
     assert isinstance(function, types.DocumentSymbol)
     assert (function.name, function.range.end) == ("f", types.Position(4, 1))
 

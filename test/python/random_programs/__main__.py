@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     parser.add_argument("--file", type=Path, default=FILE, help="of results (%(default)s)")
     options = parser.parse_args()
-    began, programs, found = time.monotonic(), 0, Counter(dict.fromkeys(COUNTED, 0))
+    began, programs, found = time.monotonic(), 0, Counter[str](dict.fromkeys(COUNTED, 0))
     for result in run(options.file, options.seed, options.count, options.jobs):
         programs += len(result.numbers)
         show(result.failed, found)

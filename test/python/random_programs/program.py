@@ -101,7 +101,7 @@ class Program:
 
     def module(self) -> nn.Module:
         """The program as PyTorch runs and exports it."""
-        namespace = {**NAMES, "nn": nn}
+        namespace: dict[str, Any] = {**NAMES, "nn": nn}
         exec(compile(self.text, f"<program {self.seed}>", "exec"), namespace)
         made = namespace["Program"]()
         for name, weight in self.weights.items():

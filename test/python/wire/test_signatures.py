@@ -85,22 +85,18 @@ PROPERTIES: dict[type[xnnpack.NodeOp], dict[str, Any]] = {
 @cache
 def tensor(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple[int, ...]) -> TensorType[Attribute]:
     """A tensor of a datatype, with scales that suit the operand or result at `position`."""
-    plain, per_tensor, per_channel = (
-        {name: storage for storage, name in table.items()}.get(datatype)
-        for table in (PLAIN_DATATYPES, PER_TENSOR_DATATYPES, PER_CHANNEL_DATATYPES)
-    )
-    if plain is not None:
-        element = plain
-    elif per_tensor is not None:
-        element = UniformType.per_tensor(per_tensor, f32, SCALE, 0)
-    elif per_channel is not None:
-        axis = op.FILTER.axis if op.FILTER is not None and position == 1 else 0
-        element = UniformType.per_axis(per_channel, f32, axis, [SCALE] * shape[axis])
-    elif datatype == "QBInt4":
-        element = UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE))
-    else:
-        element = DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1)
-    return TensorType(element, shape)
+    axis = op.FILTER.axis if op.FILTER is not None and position == 1 else 0
+    elements = {
+        **{name: plain for plain, name in PLAIN_DATATYPES.items()},
+        **{name: UniformType.per_tensor(stored, f32, SCALE, 0) for stored, name in PER_TENSOR_DATATYPES.items()},
+        **{
+            name: UniformType.per_axis(stored, f32, axis, [SCALE] * shape[axis])
+            for stored, name in PER_CHANNEL_DATATYPES.items()
+        },
+        "QBInt4": UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE)),
+        "QDInt8": DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1),
+    }
+    return TensorType(elements[datatype], shape)
 
 
 @cache
