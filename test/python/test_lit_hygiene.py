@@ -1,5 +1,7 @@
 """The lit tests themselves: each checks something, and what should be tested is."""
 
+import dataclasses
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,44 +88,28 @@ def test_every_pass_file_holds_its_pass() -> None:
     assert sorted(name.replace("-", "_") for name in PASSES) == sorted(files)
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_a_pass_is_named_alike_everywhere_and_tested(name: str) -> None:
-    cls = PASSES[name]()
-    assert issubclass(cls, XirPass)
-    assert cls.name == name
-    assert cls.__name__ == class_name(name)
-    assert cls.__module__ in {f"xir.transforms.{level.replace('/', '.')}.{name.replace('-', '_')}" for level in LEVELS}
-    tests = [LIT / "transforms" / f"{name}.mlir", *(LIT / "transforms" / name).glob("*.mlir")]
-    assert any(path.is_file() and f"--{name}" in path.read_text(encoding="utf-8") for path in tests)
+def test_a_pass_is_named_alike_everywhere_described_and_tested() -> None:
+    for name in PASSES:
+        cls, info, file = PASSES[name](), describe(name), name.replace("-", "_")
+        assert issubclass(cls, XirPass), name
+        assert (cls.name, cls.__name__) == (name, class_name(name))
+        assert cls.__module__ in {f"xir.transforms.{level.replace('/', '.')}.{file}" for level in LEVELS}, name
+        tests = [LIT / "transforms" / f"{name}.mlir", *(LIT / "transforms" / name).glob("*.mlir")]
+        assert any(path.is_file() and f"--{name}" in path.read_text(encoding="utf-8") for path in tests), name
+        assert info.summary, name
+        assert info.summary == (inspect.getdoc(cls) or "").splitlines()[0], name
+        fields = [field.name.replace("_", "-") for field in dataclasses.fields(cls)]
+        assert [option.name for option in info.options] == fields, name
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_a_pass_is_described_as_it_is(name: str) -> None:
-    import dataclasses
-    import inspect
-
-    cls = PASSES[name]()
-    info = describe(name)
-    assert info.summary
-    assert info.summary == (inspect.getdoc(cls) or "").splitlines()[0]
-    assert [option.name for option in info.options] == [
-        option.name.replace("_", "-") for option in dataclasses.fields(cls)
-    ]
+def test_a_pipeline_is_made_of_passes_and_has_its_own_name() -> None:
+    assert PIPELINES.keys() & PASSES.keys() == set()
+    assert [name for name in PIPELINES if not passes_of(name)] == []
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-def test_a_pipeline_is_made_of_passes_and_has_its_own_name(name: str) -> None:
-    assert name not in PASSES
-    assert passes_of(name)
-
-
-@pytest.mark.parametrize("dialect", ["builtin", *sorted(DIALECTS.keys() - {"func"})])
-def test_a_dialect_has_a_good_and_an_invalid_case(dialect: str) -> None:
-    names = {path.name for path in (LIT / "dialects" / dialect).glob("*.mlir")}
-    assert "invalid.mlir" in names
-    assert names - {"invalid.mlir"}
-
-
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
-def test_a_dialect_is_registered_under_its_name(dialect: str) -> None:
-    assert DIALECTS[dialect]().name == dialect
+def test_a_dialect_is_registered_under_its_name_and_has_a_good_and_an_invalid_case() -> None:
+    assert {name: DIALECTS[name]().name for name in DIALECTS} == {name: name for name in DIALECTS}
+    for dialect in ("builtin", *(DIALECTS.keys() - {"func"})):
+        names = {path.name for path in (LIT / "dialects" / dialect).glob("*.mlir")}
+        assert "invalid.mlir" in names, dialect
+        assert names - {"invalid.mlir"}, dialect

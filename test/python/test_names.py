@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from reference.commands import output_of
 from test_layers import MODULES
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +38,8 @@ EXECUTORCH_RUNNER = {
 
 
 def tracked(*patterns: str) -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    listed = output_of("git", "ls-files", *patterns).splitlines()
+    return [ROOT / name for name in listed if (ROOT / name).is_file()]
 
 
 def test_one_class_of_a_name() -> None:
@@ -123,6 +122,5 @@ def test_quantize_takes_the_same_words() -> None:
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("name", ["quantise", "is_dequantised", "neighbours", "Colour"])
-def test_british_names_are_found(name: str) -> None:
-    assert BRITISH.search(name)
+def test_british_names_are_found() -> None:
+    assert all(map(BRITISH.search, ("quantise", "is_dequantised", "neighbours", "Colour")))

@@ -1,9 +1,10 @@
 """The tree speaks of the project alone: no path of somebody's machine, no host that the project does not mean."""
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
+
+from reference.commands import output_of
 
 ROOT = Path(__file__).parents[2]
 MACHINE_PATH = re.compile(r"(?<![\w.}-])/(?:home|root|Users|work|opt|mnt|tmp)/[\w.]+")
@@ -31,9 +32,8 @@ FUZZER_INPUTS = "backend_cpp/fuzz/corpus/"
 
 @cache
 def text_files() -> dict[str, str]:
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found: dict[str, str] = {}
-    for name in filter(None, names.split("\0")):
+    for name in filter(None, output_of("git", "ls-files", "-z").split("\0")):
         path = ROOT / name
         if path.is_symlink() or not path.is_file() or name.startswith(FUZZER_INPUTS):
             continue

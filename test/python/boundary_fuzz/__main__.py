@@ -1,7 +1,15 @@
-"""`make fuzz-boundary`. Cases run in processes of their own, as they may end them."""
+"""Runs programs whose kernels are Python's or torch's, and wrong in any way: `make fuzz-boundary`."""
 
 import sys
 
-from boundary_fuzz.campaign import main
+from reference.cases import main
 
-sys.exit(main())
+from boundary_fuzz.parts import CheckWith
+
+OPTIONS = (
+    ("--native", "FILE", "another build of the extension module"),
+    ("--planted", "FILE=FILE", "a source of xir, and what to take for it"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__, lambda asked: CheckWith(asked.native, asked.planted), OPTIONS))

@@ -7,29 +7,24 @@ what it may not, and where the method does not go on afterwards, on another thre
 
 from __future__ import annotations
 
-import os
 import random
 import resource
 import signal
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from reference.cases import Failure
 from reference.method_text import file_of
 
 from xir.runtime import Runtime, XirRuntimeError, _native
 from xir.runtime.fallback import is_known
 from xir.runtime.library import xnnpack_paths
-
-BATCH = 2000
-"""Cases of one process: what one leaves behind may be seen in the next."""
 
 GUARD = 256
 """Bytes before and behind what is lent, which nobody may write to."""
@@ -42,10 +37,6 @@ MOST_SECONDS = 8.0
 
 DTYPES = ("f32", "f64", "i64", "i32", "i8", "i1")
 NUMPY = {"f32": "f4", "f64": "f8", "i64": "i8", "i32": "i4", "i8": "i1", "i1": "?"}
-
-
-class Failure(Exception):
-    """What a case shows to be wrong."""
 
 
 class Unspeakable(Exception):
@@ -515,28 +506,3 @@ def check(number: int) -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
     if grown > MOST_MEMORY:
         raise Failure(f"it took {grown >> 20} MiB")
-
-
-def work(first: int, progress: Path) -> int:
-    """Run cases, as many as one process runs, and say which is at hand; 1 with a line that says what failed."""
-    torch.set_num_threads(1)
-    torch.special.i0e(torch.ones(2))
-    with progress.open("r+") as stream:
-        for number in range(first, first + BATCH):
-            stream.seek(0)
-            stream.write(f"{number}")
-            stream.flush()
-            try:
-                check(number)
-            except Failure as failure:
-                sys.stdout.write(f"{failure}\n")
-                sys.stdout.flush()
-                os._exit(1)  # a thread may wait for ever
-    return 0
-
-
-def show(number: int) -> int:
-    """Run a case, and let what it raises be seen."""
-    check(number)
-    sys.stdout.write("nothing is wrong\n")
-    return 0

@@ -12,16 +12,18 @@ and the generated pages of docs/reference show fragments from docstrings, whose 
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
-from docs import preloaded
+from docs import commands
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^```(\S+)[ \t]*([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,23 +55,29 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
+XIRS = {entry.name for entry in distribution("xir").entry_points.select(group="console_scripts")}
+
+
 @pytest.fixture(scope="module", autouse=True)
-def commands() -> Iterator[None]:
-    """xir's commands, from a server that has imported PyTorch, are found first; then those of this environment."""
-    with preloaded.commands() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]))
+def environment() -> Iterator[None]:
+    """Commands are those of this environment; pytest-xdist's COLUMNS would narrow tables to 80."""
+    with commands.serving(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+        patch.delenv("COLUMNS", raising=False)
         yield
 
 
-def run(command: str, folder: Path, stdin: str | None = None) -> str:
-    environment = dict(os.environ)
-    environment.pop("COLUMNS", None)  # pytest-xdist narrows tables to 80
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise ValueError(f"$ {command}\n{done.stdout}{done.stderr}ended with exit code {done.returncode}")
-    return done.stdout + done.stderr
+def run(command: str, folder: Path, stdin: str = "") -> str:
+    """What a command prints: of xir's own, if it is a line without a shell's syntax, in a process with PyTorch."""
+    words = shlex.split(command)
+    if words[0] in XIRS and not re.search(r"[|;&<>$]", command):
+        code, printed = commands.run(words, folder, stdin)
+    else:
+        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+        code, printed = done.returncode, done.stdout + done.stderr
+    if code:
+        raise ValueError(f"$ {command}\n{printed}ended with exit code {code}")
+    return printed
 
 
 def check_console(text: str, folder: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import check_site
-import pytest
 import yaml
 from docs.test_examples import anchors, blocks
 from pygments.token import Error, Generic, Keyword, Name, Number
@@ -74,38 +73,35 @@ def test_names_of_headings_lead_to_them() -> None:
         assert path in names.API.values() or anchor in anchors(ROOT / path), place
 
 
-@pytest.mark.parametrize(
-    ("code", "place"),
-    [
-        ("xir-llm run model.pte", "c.md#xir-llm-run"),
-        ("xir-llm --help", "c.md#xir-llm"),
-        ("xir.load(&quot;m.pte&quot;)", "a.md#xir.load"),
-        ("QuantConfig.max_drop", "a.md#xir.QuantConfig"),
-        ("--cse", "p.md#cse"),
-        ("--cse=x=1 in.mlir", "p.md#cse"),
-        ("cse", "p.md#cse"),
-        ("xir", "a.md"),
-        ("xir.composed", None),
-        ("cse of constants", None),
-        ("unknown", None),
-    ],
-)
-def test_code_is_linked(code: str, place: str | None) -> None:
-    plain = f"<p><code>{code}</code></p>"
-    expected = f'<p><a href="/{place}"><code>{code}</code></a></p>' if place else plain
-    assert names.linked(plain, NAMES, lambda place: f"/{place}") == expected
+LINKED = {
+    "xir-llm run model.pte": "c.md#xir-llm-run",
+    "xir-llm --help": "c.md#xir-llm",
+    "xir.load(&quot;m.pte&quot;)": "a.md#xir.load",
+    "QuantConfig.max_drop": "a.md#xir.QuantConfig",
+    "--cse": "p.md#cse",
+    "--cse=x=1 in.mlir": "p.md#cse",
+    "cse": "p.md#cse",
+    "xir": "a.md",
+    "xir.composed": None,
+    "cse of constants": None,
+    "unknown": None,
+}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
+def test_code_is_linked() -> None:
+    for code, place in LINKED.items():
+        plain = f"<p><code>{code}</code></p>"
+        expected = f'<p><a href="/{place}"><code>{code}</code></a></p>' if place else plain
+        assert names.linked(plain, NAMES, lambda place: f"/{place}") == expected
+
+
+def test_what_is_linked_already_stays() -> None:
+    for page in (
         '<a href="x"><code>cse</code></a>',
         "<pre><span></span><code>cse</code></pre>",
         "<h2>The pass <code>cse</code></h2>",
-    ],
-)
-def test_what_is_linked_already_stays(page: str) -> None:
-    assert names.linked(page, NAMES, str) == page
+    ):
+        assert names.linked(page, NAMES, str) == page
 
 
 def test_short_names_stay_in_one_line() -> None:
@@ -113,10 +109,11 @@ def test_short_names_stay_in_one_line() -> None:
     assert names.unbroken(page) == '<code class="word">--report</code> <code>two words</code>'
 
 
-def test_anchors_are_those_of_github() -> None:
+def test_anchors_are_those_of_github_and_pages_begin_with_their_titles() -> None:
     for page in tree.pages():
         text = names.FENCE.sub("", tree.text(page))
         assert {names.slug(heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)} == anchors(ROOT / page)
+        assert tree.without_header(tree.text(page)).startswith("# "), page
 
 
 def test_blocks_are_paragraphs_and_have_titles() -> None:
@@ -130,11 +127,6 @@ def test_links_to_sources_lead_to_pages_that_show_them() -> None:
     assert tree.with_source_pages(page, "docs/x.md") == page.replace("CMakeLists.txt", "CMakeLists.txt.md")
     assert "LICENSE" in set(tree.linked_sources())
     assert "```text\n" in tree.source_page("LICENSE")
-
-
-def test_pages_begin_with_their_titles() -> None:
-    for page in tree.pages():
-        assert tree.without_header(tree.text(page)).startswith("# "), page
 
 
 def test_mlir_is_colored() -> None:

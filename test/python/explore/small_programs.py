@@ -38,11 +38,14 @@ def compiled(recorder: Recorder | None = None) -> tuple[EdgeProgram, ExecutorchP
     return lowered, lowered.to_executorch(recorder=recorder)
 
 
-def write_pte(folder: Path) -> Path:
-    """The model's file."""
-    path = folder / "branches.pte"
-    path.write_bytes(compiled()[1].buffer)
-    return path
+def write_factory(folder: Path, layers: str, inputs: str) -> str:
+    """What `xir-aot --model` takes: a file with a factory of a sequence of layers."""
+    path = folder / "factory.py"
+    path.write_text(
+        f"import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
+        f"    return torch.nn.Sequential({layers}), (torch.{inputs},)\n"
+    )
+    return f"{path}:net"
 
 
 def trace_of(model: Path, inputs: list[torch.Tensor]) -> Path:

@@ -30,9 +30,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    model = small_programs.write_pte(folder)
-    recorder = Recorder()
+    model, recorder = folder / "branches.pte", Recorder()
     edge, executorch = small_programs.compiled(recorder)
+    model.write_bytes(executorch.buffer)
     profile = read_profile(small_programs.trace_of(model, list(small_programs.INPUTS)))
     write_page(
         folder / "page.html", document(recorder.stages, [*edge.remarks, *executorch.remarks], profile, "branches")
@@ -150,13 +150,9 @@ def test_models_open_quickly_and_are_small(
 
 
 def test_a_quantized_program_has_charts(browser: Browser, page: Path, tmp_path: Path) -> None:
-    (tmp_path / "factory.py").write_text(
-        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
-        "    layers = [torch.nn.Linear(64, 64) for _ in range(4)]\n"
-        "    return torch.nn.Sequential(*layers), (torch.rand(2, 64),)\n"
-    )
+    factory = small_programs.write_factory(tmp_path, "*(torch.nn.Linear(64, 64) for _ in range(4))", "rand(2, 64)")
     made = tmp_path / "quantised.html"
-    command = ["--model", f"{tmp_path}/factory.py:net", "-d", "-q", "--min-sqnr", "38", "--quantize-report"]
+    command = ["--model", factory, "-d", "-q", "--min-sqnr", "38", "--quantize-report"]
     assert aot([*command, "--explore", str(made), "-o", str(tmp_path)]) == 0
     opened(browser, made)
     browser.click("[data-view=charts]")

@@ -116,58 +116,55 @@ def test_what_is_wrong_is_one_line_and_leaves_no_file(
 
 def test_xir_aot_writes_the_page_of_its_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("factory.py").write_text(
-        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
-        "    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()), (torch.ones(2, 4),)\n"
-    )
-    assert aot(["--model", "factory.py:net", "-d", "--explore", "page.html"]) == 0
+    factory = small_programs.write_factory(tmp_path, "torch.nn.Linear(4, 4), torch.nn.ReLU()", "ones(2, 4)")
+    command = ["--model", factory, "-d", "--explore", "page.html"]
+    assert aot(command) == 0
     first = content(Path("page.html"))
     assert first["stages"][0]["name"] == "input"
     assert first["stages"][-1]["name"] == "plan-memory"
     trace = small_programs.trace_of(Path("net_xnnpack_fp32.pte"), [small_programs.torch.ones(2, 4)])
-    assert aot(["--model", "factory.py:net", "-d", "--explore", "page.html", "--profile", str(trace)]) == 0
+    assert aot([*command, "--profile", str(trace)]) == 0
     second = content(Path("page.html"))
     assert second["stages"] == first["stages"]
     assert second["profile"]["executions"] == 2
-    assert aot(["--model", "factory.py:net", "-d", "--profile", str(trace)]) == 0
+    assert aot(["--model", factory, "-d", "--profile", str(trace)]) == 0
 
 
 def test_layers_of_a_quantized_program_have_their_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("factory.py").write_text(
-        "import torch\n\n\ndef net():\n    torch.manual_seed(0)\n"
-        "    return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()), (torch.rand(2, 4),)\n"
-    )
-    compile = ["--model", "factory.py:net", "-d", "-q", "--explore", "page.html"]
-    assert aot([*compile, "--quantize-report-json", "quality.json"]) == 0
-    page = content(Path("page.html"))
-    measured = {layer["layer"]: layer for layer in json.loads(Path("quality.json").read_text("utf-8"))["layers"]}
+    factory = small_programs.write_factory(tmp_path, "torch.nn.Linear(4, 4), torch.nn.Tanh()", "rand(2, 4)")
+    command = ["--model", factory, "-d", "-q", "--explore", "page.html"]
+    assert aot([*command, "--quantize-report-json", "quality.json"]) == 0
+    page, report = content(Path("page.html")), json.loads(Path("quality.json").read_text("utf-8"))
+    measured = {layer["layer"]: layer for layer in report["layers"]}
     assert page["errors"].keys() == measured.keys() != set()
     for name, errors in page["errors"].items():
         assert errors == [measured[name][key] for key in ("own", "sqnr", "outputs")]
-    last = page["stages"][-1]
-    named = {page["places"][place][4] for op in last["ops"] for place in op["places"]}
+    named = {page["places"][place][4] for op in page["stages"][-1]["ops"] for place in op["places"]}
     assert page["errors"].keys() <= named, "nodes say which layers they come from"
-    # A file does too, if it was compiled with its debug information.
-    assert main(["net_xnnpack_q8.pte", "--errors", "quality.json", "-o", "file.html"]) == 0
-    assert content(Path("file.html"))["errors"] == page["errors"]
     charts = page["charts"]
-    assert content(Path("file.html"))["charts"] == charts
     assert [layer["name"] for layer in charts["layers"]] == list(measured)
     for layer in charts["layers"]:
         assert sum(layer["histogram"]) == pytest.approx(1, abs=0.01)
         assert layer["chosen"][0] <= 0 <= layer["chosen"][1]
         assert layer["reach"] >= max(map(abs, layer["range"]))
     assert [len(point["kept"]) for point in charts["curve"]][:: len(charts["curve"]) - 1] == [0, len(measured)]
-    old = json.loads(Path("quality.json").read_text("utf-8")) | {"version": 2}
-    Path("old.json").write_text(json.dumps(old), encoding="utf-8")
-    assert main(["net_xnnpack_q8.pte", "--errors", "old.json", "-o", "old.html"]) == 0
-    assert content(Path("old.html"))["charts"] is None
-    Path("odd.json").write_text(json.dumps(old | {"version": 3, "curve": [{"kept": 5}]}), encoding="utf-8")
-    assert main(["net_xnnpack_q8.pte", "--errors", "odd.json", "-o", "none.html"]) == 1
-    capsys.readouterr()
-    assert main(["net_xnnpack_q8.pte", "--errors", "factory.py", "-o", "none.html"]) == 1
+
+    def written(errors: str) -> dict[str, Any]:
+        """A file tells the layers too, if it was compiled with its debug information."""
+        assert main(["net_xnnpack_q8.pte", "--errors", errors, "-o", "file.html"]) == 0
+        return content(Path("file.html"))
+
+    assert {key: written("quality.json")[key] for key in ("errors", "charts")} == {
+        "errors": page["errors"], "charts": charts,
+    }  # fmt: skip
+    for name, changes in (("old.json", {"version": 2}), ("odd.json", {"version": 3, "curve": [{"kept": 5}]})):
+        Path(name).write_text(json.dumps(report | changes), encoding="utf-8")
+    assert written("old.json")["charts"] is None
+    for name in ("odd.json", "factory.py"):
+        capsys.readouterr()
+        assert main(["net_xnnpack_q8.pte", "--errors", name, "-o", "none.html"]) == 1
     assert "xir-explore: error: 'factory.py' is no report of a quantised program" in capsys.readouterr().err
     assert not Path("none.html").exists()

@@ -20,6 +20,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reference.cases import Failed, Failure
+
 LIT = Path(__file__).parents[2] / "lit"
 SECONDS = 20
 BYTES = 3 << 30
@@ -30,6 +32,9 @@ _TYPE = re.compile(r"tensor<[^<>]*>|\b(?:f16|bf16|f32|f64|i1|i8|i16|i32|i64|ui8)
 _ATTRIBUTE = re.compile(r"[\w.]+ = (?:array<[^<>]*>|dense<[^<>]*>|\"[^\"]*\"|[-\w.+]+)(?: : \w+)?")
 _OP = re.compile(r"\b(?:edge|xnnpack|pte|quant|qdq|func|builtin|arith)\.[\w.]+")
 _SIZES = re.compile(r"(?<=tensor<)[\dx?]+(?=x\w+)")
+_SIZE = re.compile(r"(?<=[<x])\d+(?=x)")
+_ELEMENT = re.compile(r"(?<=x)(?:f16|bf16|f32|f64|i1|i4|i8|i32|i64|ui8)(?=>)")
+_ASSIGNED = re.compile(r"(?m)^.*=.*$")
 
 NUMBERS = (0, -1, 1, 2, 3, 5, 127, 2**31 - 1, 2**31, -(2**31), 2**32, 2**63 - 1, 2**63, -(2**63), 2**64)
 ELEMENTS = ("f32", "f16", "bf16", "f64", "i1", "i8", "i32", "i64", "ui8", "i4")
@@ -57,10 +62,6 @@ class Case:
     text: str
     flags: tuple[str, ...]
     path: str
-
-
-class Failure(Exception):
-    """What a case did and must not do."""
 
 
 @functools.cache
@@ -96,15 +97,9 @@ def _run_flags(text: str) -> Iterator[tuple[str, ...]]:
 
 
 @functools.cache
-def _vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The op names, types, attributes and lines of the corpus, each once."""
-    everything = "\n".join(chunk.text for chunk in corpus())
-    return (
-        tuple(sorted(set(_OP.findall(everything)))),
-        tuple(sorted(set(_TYPE.findall(everything)))),
-        tuple(sorted(set(_ATTRIBUTE.findall(everything)))),
-        tuple(sorted({line for line in everything.split("\n") if "=" in line})),
-    )
+def _vocabulary(pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """What of the corpus is of a form, each once."""
+    return tuple(sorted({found for chunk in corpus() for found in pattern.findall(chunk.text)}))
 
 
 def draw(seed: int) -> Case:
@@ -126,27 +121,44 @@ def draw(seed: int) -> Case:
 # --- Mutations ---------------------------------------------------------------------------------------------------
 
 Mutation = Callable[[str, random.Random], str]
+Replacement = Callable[[str, Sequence[str], random.Random], str]
+"""What stands instead of a match, one of these in the text."""
 
 
-def _replace_one(pattern: re.Pattern[str], replacement: Callable[[str, random.Random], str]) -> Mutation:
+def _one(pattern: re.Pattern[str], replacement: Replacement) -> Mutation:
+    """Another text for one match."""
+
     def mutate(text: str, rng: random.Random) -> str:
         found = list(pattern.finditer(text))
         if not found:
             return text
         match = rng.choice(found)
-        return text[: match.start()] + replacement(match[0], rng) + text[match.end() :]
+        new = replacement(match[0], [each[0] for each in found], rng)
+        return text[: match.start()] + new + text[match.end() :]
 
     return mutate
 
 
-def _number(old: str, rng: random.Random) -> str:
+def _all(pattern: re.Pattern[str], others: Sequence[str]) -> Mutation:
+    """The same change wherever something is, so that types go on agreeing."""
+
+    def mutate(text: str, rng: random.Random) -> str:
+        found = sorted(set(pattern.findall(text)))
+        if not found:
+            return text
+        old, new = rng.choice(found), rng.choice(others)
+        return pattern.sub(lambda match: new if match[0] == old else match[0], text)
+
+    return mutate
+
+
+def _number(old: str, _: Sequence[str], rng: random.Random) -> str:
     return str(rng.choice((*NUMBERS, int(old) + 1, int(old) - 1, -int(old), int(old) * 2)))
 
 
-def _sizes(old: str, rng: random.Random) -> str:
+def _sizes(old: str, _: Sequence[str], rng: random.Random) -> str:
     sizes = old.split("x")
-    at = rng.randrange(len(sizes))
-    how = rng.randrange(4)
+    at, how = rng.randrange(len(sizes)), rng.randrange(4)
     if how == 0:
         sizes[at] = rng.choice(("?", "0", "1", "-1", *map(str, NUMBERS)))
     elif how == 1:
@@ -158,92 +170,48 @@ def _sizes(old: str, rng: random.Random) -> str:
     return "x".join(sizes)
 
 
-def _all_of_a_number(text: str, rng: random.Random) -> str:
-    """The same change wherever the number is, so that types go on agreeing."""
-    found = sorted(set(re.findall(r"(?<=[<x])\d+(?=x)", text)))
-    if not found:
-        return text
-    old, new = rng.choice(found), str(rng.choice((*NUMBERS[:1], *NUMBERS[2:], "?")))
-    return re.sub(rf"(?<=[<x]){old}(?=x)", new, text)
+def _another(old: str, found: Sequence[str], rng: random.Random) -> str:
+    return rng.choice(sorted(set(found)))
 
 
-def _all_of_an_element(text: str, rng: random.Random) -> str:
-    found = sorted(set(re.findall(rf"(?<=x)(?:{'|'.join(ELEMENTS)})(?=>)", text)))
-    if not found:
-        return text
-    old, new = rng.choice(found), rng.choice(ELEMENTS)
-    return re.sub(rf"(?<=x){old}(?=>)", new, text)
+def _of_the_corpus(pattern: re.Pattern[str]) -> Replacement:
+    return lambda _old, _found, rng: rng.choice(_vocabulary(pattern))
 
 
-def _lines(change: Callable[[list[str], random.Random], None]) -> Mutation:
-    def mutate(text: str, rng: random.Random) -> str:
-        lines = text.split("\n")
-        change(lines, rng)
-        return "\n".join(lines)
-
-    return mutate
-
-
-def _delete_line(lines: list[str], rng: random.Random) -> None:
-    if lines:
-        del lines[rng.randrange(len(lines))]
+def _attribute(old: str, found: Sequence[str], rng: random.Random) -> str:
+    """Without it, or with the name or value of another one."""
+    (name, value), (other, near), (_, far) = (
+        each.split(" = ", 1) for each in (old, rng.choice(found), rng.choice(_vocabulary(_ATTRIBUTE)))
+    )
+    return rng.choice(("", f"{name} = {near}", f"{name} = {far}", f"{other} = {value}"))
 
 
-def _duplicate_line(lines: list[str], rng: random.Random) -> None:
-    at = rng.randrange(len(lines))
-    lines.insert(at, lines[at])
+def _items(*others: str) -> Replacement:
+    """An item more or less in a list, or one that is one of `others`, which have `*` for it."""
+
+    def replacement(old: str, _: Sequence[str], rng: random.Random) -> str:
+        items = old.split(", ")
+        at = rng.randrange(len(items))
+        changed = [[each.replace("*", items[at])] for each in others]
+        items[at : at + 1] = rng.choice(([], [items[at]] * 2, *changed))
+        return ", ".join(items)
+
+    return replacement
 
 
-def _swap_lines(lines: list[str], rng: random.Random) -> None:
-    i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
-    lines[i], lines[j] = lines[j], lines[i]
-
-
-def _insert_line(lines: list[str], rng: random.Random) -> None:
-    line = rng.choice(LINES) if rng.random() < 0.5 else rng.choice(_vocabulary()[3])
-    lines.insert(rng.randrange(len(lines) + 1), line)
-
-
-def _swap_values(text: str, rng: random.Random) -> str:
-    values = sorted(set(_VALUE.findall(text)))
-    if len(values) < 2:
-        return text
-    return _replace_one(_VALUE, lambda _old, rng: rng.choice(values))(text, rng)
-
-
-def _swap_attributes(text: str, rng: random.Random) -> str:
-    """Gives one attribute the value of another one, or leaves it out."""
-    found = list(_ATTRIBUTE.finditer(text))
-    if not found:
-        return text
-    match = rng.choice(found)
-    name, _, value = match[0].partition(" = ")
-    how = rng.randrange(4)
+def _lines(text: str, rng: random.Random) -> str:
+    """A line more or less, or two in each other's place."""
+    lines = text.split("\n")
+    i, j, how = rng.randrange(len(lines)), rng.randrange(len(lines)), rng.randrange(4)
     if how == 0:
-        new = ""
+        del lines[i]
     elif how == 1:
-        new = f"{name} = {rng.choice(found)[0].partition(' = ')[2]}"
+        lines.insert(i, lines[i])
     elif how == 2:
-        new = f"{name} = {rng.choice(_vocabulary()[2]).partition(' = ')[2]}"
+        lines[i], lines[j] = lines[j], lines[i]
     else:
-        new = f"{rng.choice(found)[0].partition(' = ')[0]} = {value}"
-    return text[: match.start()] + new + text[match.end() :]
-
-
-def _list_item(text: str, rng: random.Random) -> str:
-    """One item more or less in an `array<…>`."""
-    found = list(re.finditer(r"array<(i64|i32|f64|f32|i1): ([^<>]*)>", text))
-    if not found:
-        return text
-    match = rng.choice(found)
-    items = match[2].split(", ")
-    at = rng.randrange(len(items))
-    if rng.random() < 0.5:
-        items.insert(at, items[at])
-    else:
-        del items[at]
-    body = f": {', '.join(items)}" if items else ""
-    return f"{text[: match.start()]}array<{match[1]}{body}>{text[match.end() :]}"
+        lines.insert(i, rng.choice(LINES) if rng.random() < 0.5 else rng.choice(_vocabulary(_ASSIGNED)))
+    return "\n".join(lines)
 
 
 def _delete_characters(text: str, rng: random.Random) -> str:
@@ -251,39 +219,19 @@ def _delete_characters(text: str, rng: random.Random) -> str:
     return text[:at] + text[at + rng.randrange(1, 4) :]
 
 
-def _operand_list(text: str, rng: random.Random) -> str:
-    """An operand more or less in a parenthesised list."""
-    found = list(re.finditer(r"\(([^()]*)\)", text))
-    if not found:
-        return text
-    match = rng.choice(found)
-    items = match[1].split(", ")
-    at = rng.randrange(len(items))
-    items[at : at + 1] = rng.choice(([], [items[at]] * 2, ["none"], [f"[{items[at]}]"]))
-    return f"{text[: match.start()]}({', '.join(items)}){text[match.end() :]}"
-
-
 MUTATIONS: tuple[Mutation, ...] = (
-    _replace_one(_NUMBER, _number),
-    _replace_one(_NUMBER, _number),
-    _replace_one(_NUMBER, _number),
-    _replace_one(_SIZES, _sizes),
-    _replace_one(_SIZES, _sizes),
-    _replace_one(_TYPE, lambda _old, rng: rng.choice(_vocabulary()[1])),
-    _replace_one(_TYPE, lambda _old, rng: rng.choice(ELEMENTS)),
-    _replace_one(_OP, lambda _old, rng: rng.choice(_vocabulary()[0])),
-    _all_of_a_number,
-    _all_of_a_number,
-    _all_of_an_element,
-    _swap_attributes,
-    _swap_attributes,
-    _swap_values,
-    _list_item,
-    _operand_list,
-    _lines(_delete_line),
-    _lines(_duplicate_line),
-    _lines(_swap_lines),
-    _lines(_insert_line),
+    *[_one(_NUMBER, _number)] * 3,
+    *[_one(_SIZES, _sizes)] * 2,
+    _one(_TYPE, _of_the_corpus(_TYPE)),
+    _one(_TYPE, lambda _old, _found, rng: rng.choice(ELEMENTS)),
+    _one(_OP, _of_the_corpus(_OP)),
+    *[_all(_SIZE, [*map(str, NUMBERS[:1] + NUMBERS[2:]), "?"])] * 2,
+    _all(_ELEMENT, ELEMENTS),
+    *[_one(_ATTRIBUTE, _attribute)] * 2,
+    _one(_VALUE, _another),
+    _one(re.compile(r"(?:(?<=array<i64: )|(?<=array<i32: )|(?<=array<i1: ))[^<>]+"), _items()),
+    _one(re.compile(r"(?<=\()[^()]*(?=\))"), _items("none", "[*]")),
+    *[_lines] * 4,
     _delete_characters,
 )
 
@@ -355,6 +303,15 @@ def check(case: Case) -> bool:
     if again.exit_code != 0:
         raise Failure(f"the output cannot be read again: {again.stderr.splitlines()[:1]}")
     return True
+
+
+def check_all(numbers: range, *, is_shown: bool = False) -> list[Failed]:
+    """Run cases by their numbers; Failure where one shows something wrong."""
+    for case in map(draw, numbers):
+        if is_shown:
+            print(f"// {case.path}: xir-opt {' '.join(case.flags)}\n{case.text}", flush=True)
+        check(case)
+    return []
 
 
 def _where(error: BaseException) -> str:

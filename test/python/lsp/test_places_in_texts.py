@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from lsp.marked import definitions_and_uses, marked
+import re
+
+import pytest
 
 from xir.lsp.analysis import TextAnalysis
 from xir.lsp.completion import CompletionChoice, complete
 from xir.lsp.hover import hover
+from xir.lsp.names import name_at, occurrences
 from xir.lsp.outline import outline
 
 VALUES = """func.func @one(^a^%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -24,6 +27,19 @@ func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
 
 
+_MARK = re.compile(r"\^(\w+)\^")
+
+
+def marked(text: str) -> tuple[str, dict[str, int]]:
+    """The text without its marks `^name^`, and the offset of each."""
+    places: dict[str, int] = {}
+    while (match := _MARK.search(text)) is not None:
+        assert match[1] not in places
+        places[match[1]] = match.start()
+        text = text[: match.start()] + text[match.end() :]
+    return text, places
+
+
 def shown(text: str, at: int) -> str:
     found = hover(TextAnalysis(text), at)
     assert found is not None
@@ -34,52 +50,44 @@ def chosen(text: str, at: int) -> list[CompletionChoice]:
     return complete(TextAnalysis(text), at)
 
 
-# --- Definitions and uses --------------------------------------------------------------------------------------------
+SPLIT = """func.func @f(%x: tensor<4xf32>) -> tensor<2xf32> {
+  ^d^%0:2 = edge.split.Tensor(%x) {split_size = 2 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  func.return ^u^%0#1 : tensor<2xf32>
+}
+"""
+CALLED = "func.func private ^d^@callee()\nfunc.func @f() {\n  func.call ^u^@callee() : () -> ()\n  func.return\n}\n"
+ALIAS = "func.func @f() {\n  func.return {x = ^u^#a}\n}\n^d^#a = 3 : i64\n"
+UNFINISHED = "func.func @f(^d^%x: tensor<4xf32>) {\n  ^r^%0 = edge.relu(^u^%x\n  func.return ^v^%x, ^w^%0\n}\n"
+NOTHING = "func.func @f() {\n  func.return ^u^%nothing : i32\n}\n"
 
 
-def test_a_value_is_the_one_of_its_region() -> None:
-    text, at = marked(VALUES)
-    assert definitions_and_uses(text, at["b"]) == ([at["a"]], [at["b"]])
-    assert definitions_and_uses(text, at["d"]) == ([at["c"]], [at["d"]])
-    assert definitions_and_uses(text, at["r"]) == ([at["r"]], [at["s"]])
-
-
-def test_several_results_have_one_name() -> None:
-    text, at = marked(
-        "func.func @f(%x: tensor<4xf32>) -> tensor<2xf32> {\n"
-        '  ^d^%0:2 = edge.split.Tensor(%x) {split_size = 2 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)\n'
-        "  func.return ^u^%0#1 : tensor<2xf32>\n}\n".replace("\\\n", "\n")
-    )  # fmt: skip
-    assert definitions_and_uses(text, at["u"]) == ([at["d"]], [at["u"]])
-    assert shown(text, at["u"]).startswith("```mlir\n%0 : tensor<2xf32>, tensor<2xf32>\n```")
-
-
-def test_a_function_is_found_from_its_calls() -> None:
-    text, at = marked(
-        "func.func private ^d^@callee()\nfunc.func @f() {\n  func.call ^u^@callee() : () -> ()\n  func.return\n}\n"
-    )
-    assert definitions_and_uses(text, at["u"]) == ([at["d"]], [at["u"]])
-    assert shown(text, at["u"]) == "```mlir\nfunc.func private @callee()\n```"
-
-
-def test_an_alias_is_found_from_its_uses() -> None:
-    text, at = marked("func.func @f() {\n  func.return {x = ^u^#a}\n}\n^d^#a = 3 : i64\n")
-    assert definitions_and_uses(text, at["u"]) == ([at["d"]], [at["u"]])
-    assert shown(text, at["u"]) == "```mlir\n#a = 3 : i64\n```"
-
-
-def test_names_of_unfinished_text_are_found() -> None:
-    text, at = marked(
-        "func.func @f(^d^%x: tensor<4xf32>) {\n  ^r^%0 = edge.relu(^u^%x\n  func.return ^v^%x, ^w^%0\n}\n"
-    )
-    assert definitions_and_uses(text, at["u"]) == ([at["d"]], [at["u"], at["v"]])
-    assert definitions_and_uses(text, at["w"]) == ([], [at["r"], at["w"]])
-
-
-def test_a_name_of_nothing_has_no_definition() -> None:
-    text, at = marked("func.func @f() {\n  func.return ^u^%nothing : i32\n}\n")
-    assert definitions_and_uses(text, at["u"]) == ([], [at["u"]])
-    assert hover(TextAnalysis(text), at["u"]) is None
+@pytest.mark.parametrize(
+    ("marks", "at", "defined", "used", "hovered"),
+    [
+        (VALUES, "b", "a", "b", "%x : tensor<4xf32>"),
+        (VALUES, "d", "c", "d", "%x : tensor<4xf32>"),  # the one of its region
+        (VALUES, "r", "r", "s", "%0 : tensor<4xf32>"),
+        (SPLIT, "u", "d", "u", "%0 : tensor<2xf32>, tensor<2xf32>"),
+        (CALLED, "u", "d", "u", "func.func private @callee()"),
+        (ALIAS, "u", "d", "u", "#a = 3 : i64"),
+        (UNFINISHED, "u", "d", "uv", ""),
+        (UNFINISHED, "w", "", "rw", ""),
+        (NOTHING, "u", "", "u", None),
+    ],
+)
+def test_definitions_and_uses(marks: str, at: str, defined: str, used: str, hovered: str | None) -> None:
+    text, places = marked(marks)
+    analysis = TextAnalysis(text)
+    token = name_at(analysis, places[at])
+    assert token is not None
+    found = occurrences(analysis, token)
+    assert [each.start for each in found.definitions] == [places[name] for name in defined]
+    uses = [each.start for each in found.all if each not in found.definitions]
+    assert uses == [places[name] for name in used if name not in defined]
+    if hovered is None:
+        assert hover(analysis, places[at]) is None
+    elif hovered:
+        assert shown(text, places[at]).startswith(f"```mlir\n{hovered}\n```")
 
 
 # --- Hovers ----------------------------------------------------------------------------------------------------------

@@ -51,9 +51,9 @@ def talk(session: Callable[[LanguageClient, Shown], Awaitable[None]], *options: 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def open_file(client: LanguageClient, text: str = TEXT) -> types.TextDocumentIdentifier:
-    client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "mlir", 1, text)))
-    return types.TextDocumentIdentifier(URI)
+def open_file(client: LanguageClient, text: str = TEXT, uri: str = URI) -> types.TextDocumentIdentifier:
+    client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "mlir", 1, text)))
+    return types.TextDocumentIdentifier(uri)
 
 
 def change(client: LanguageClient, version: int, text: str) -> None:
@@ -66,92 +66,77 @@ def position(line: int, of: str, after: int = 0) -> types.Position:
     return types.Position(line, TEXT.splitlines()[line].index(of) + after)
 
 
-def test_errors_come_as_one_types() -> None:
-    async def session(client: LanguageClient, shown: Shown) -> None:
-        open_file(client)
-        opened = await shown.get()
-        (error,) = opened.diagnostics
-        assert error.message == "'edge.rellu': the dialect 'edge' has no such operation"
-        assert error.range == types.Range(position(2, "edge"), position(2, "(%x)"))
-        assert error.severity is types.DiagnosticSeverity.Error
+async def errors_come_as_one_types(client: LanguageClient, shown: Shown) -> None:
+    file = open_file(client)
+    (error,) = (await shown.get()).diagnostics
+    assert error.message == "'edge.rellu': the dialect 'edge' has no such operation"
+    assert error.range == types.Range(position(2, "edge"), position(2, "(%x)"))
+    assert error.severity is types.DiagnosticSeverity.Error
 
-        # Two changes, of which the first is gone before there was time to look at it.
-        change(client, 2, TEXT.replace("rellu", "nothing"))
-        change(client, 3, TEXT.replace("rellu", "relu"))
-        changed = await shown.get()
-        assert (changed.version, list(changed.diagnostics)) == (3, [])
+    # Two changes, of which the first is gone before there was time to look at it.
+    change(client, 2, TEXT.replace("rellu", "nothing"))
+    change(client, 3, TEXT.replace("rellu", "relu"))
+    changed = await shown.get()
+    assert (changed.version, list(changed.diagnostics)) == (3, [])
 
-        client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(URI)))
-        assert list((await shown.get()).diagnostics) == []
-
-    talk(session)
+    client.text_document_did_close(types.DidCloseTextDocumentParams(file))
+    assert list((await shown.get()).diagnostics) == []
 
 
-def test_requests_are_answered() -> None:
-    async def session(client: LanguageClient, shown: Shown) -> None:
-        file = open_file(client, TEXT.replace("rellu", "relu"))
-        x = position(1, "%x")
-        used = position(2, "%x", -1)
+async def requests_are_answered(client: LanguageClient, shown: Shown) -> None:
+    file = open_file(client, TEXT.replace("rellu", "relu"))
+    assert list((await shown.get()).diagnostics) == []
+    x, used = position(1, "%x"), position(2, "%x", -1)
 
-        hovered = await client.text_document_hover_async(types.HoverParams(file, used))
-        assert hovered is not None
-        assert isinstance(hovered.contents, types.MarkupContent)
-        assert "%x : tensor<4xf32>" in hovered.contents.value
+    hovered = await client.text_document_hover_async(types.HoverParams(file, used))
+    assert hovered is not None
+    assert isinstance(hovered.contents, types.MarkupContent)
+    assert "%x : tensor<4xf32>" in hovered.contents.value
 
-        defined = await client.text_document_definition_async(types.DefinitionParams(file, used))
-        assert isinstance(defined, list)
-        (location,) = defined
-        assert isinstance(location, types.Location)
-        assert location == types.Location(URI, types.Range(x, types.Position(x.line, x.character + 2)))
+    defined = await client.text_document_definition_async(types.DefinitionParams(file, used))
+    assert defined == [types.Location(URI, types.Range(x, types.Position(x.line, x.character + 2)))]
 
-        context = types.ReferenceContext(include_declaration=False)
-        references = await client.text_document_references_async(types.ReferenceParams(context, file, x))
-        assert references is not None
-        assert [each.range.start for each in references] == [used]
+    context = types.ReferenceContext(include_declaration=False)
+    references = await client.text_document_references_async(types.ReferenceParams(context, file, x))
+    assert [each.range.start for each in references or ()] == [used]
 
-        lights = await client.text_document_document_highlight_async(types.DocumentHighlightParams(file, x))
-        assert lights is not None
-        assert [light.kind for light in lights] == [
-            types.DocumentHighlightKind.Write,
-            types.DocumentHighlightKind.Read,
-        ]
+    lights = await client.text_document_document_highlight_async(types.DocumentHighlightParams(file, x))
+    kinds = types.DocumentHighlightKind
+    assert [light.kind for light in lights or ()] == [kinds.Write, kinds.Read]
 
-        symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(file))
-        assert symbols is not None
-        (function,) = symbols
-        assert function.name == "f"
-        assert isinstance(function, types.DocumentSymbol)
-        assert function.range.end == types.Position(4, 1)
-
-    talk(session)
+    symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(file))
+    assert symbols is not None
+    (function,) = symbols
+    assert isinstance(function, types.DocumentSymbol)
+    assert (function.name, function.range.end) == ("f", types.Position(4, 1))
 
 
-def test_ops_are_completed_with_their_documentation() -> None:
-    async def session(client: LanguageClient, shown: Shown) -> None:
-        file = open_file(client)
-        at = position(2, "(%x)")
-        params = types.CompletionParams(file, types.Position(at.line, at.character - 2))
-        listed = await client.text_document_completion_async(params)
-        assert isinstance(listed, types.CompletionList)
-        (relu,) = [item for item in listed.items if item.label == "edge.relu"]
-        assert isinstance(relu.text_edit, types.TextEdit)
-        assert relu.text_edit.range.start == position(2, "edge")
-        full = await client.completion_item_resolve_async(relu)
-        assert isinstance(full.documentation, types.MarkupContent)
-        assert "aten::relu(Tensor self) -> Tensor" in full.documentation.value
-
-    talk(session)
+async def ops_are_completed_with_their_documentation(client: LanguageClient, shown: Shown) -> None:
+    file = open_file(client, uri="file:///other.mlir")
+    assert len((await shown.get()).diagnostics) == 1
+    at = position(2, "(%x)")
+    params = types.CompletionParams(file, types.Position(at.line, at.character - 2))
+    listed = await client.text_document_completion_async(params)
+    assert isinstance(listed, types.CompletionList)
+    (relu,) = [item for item in listed.items if item.label == "edge.relu"]
+    assert isinstance(relu.text_edit, types.TextEdit)
+    assert relu.text_edit.range.start == position(2, "edge")
+    full = await client.completion_item_resolve_async(relu)
+    assert isinstance(full.documentation, types.MarkupContent)
+    assert "aten::relu(Tensor self) -> Tensor" in full.documentation.value
 
 
-def test_columns_are_counted_as_the_client_counts() -> None:
-    async def session(client: LanguageClient, shown: Shown) -> None:
-        text = 'func.func @f() {\n  "𝒳𝒳"() : () -> ()\n  func.return\n}\n'
-        open_file(client, text)
-        (error,) = (await shown.get()).diagnostics
-        # Two characters of two units each, and the quotes.
-        assert (error.range.start.character, error.range.end.character) == (2, 8)
+async def columns_are_counted_as_the_client_counts(client: LanguageClient, shown: Shown) -> None:
+    open_file(client, 'func.func @f() {\n  "𝒳𝒳"() : () -> ()\n  func.return\n}\n', "file:///third.mlir")
+    (error,) = (await shown.get()).diagnostics
+    # Two characters of two units each, and the quotes.
+    assert (error.range.start.character, error.range.end.character) == (2, 8)
 
-    talk(session)
+
+async def dialects_of_plugins_are_known(client: LanguageClient, shown: Shown) -> None:
+    open_file(client, "mine.hello\nmine.bye\n", "file:///fourth.mlir")
+    messages = [problem.message for problem in (await shown.get()).diagnostics]
+    assert messages == ["'mine.bye': the dialect 'mine' has no such operation"]
 
 
 PLUGIN = """
@@ -168,14 +153,16 @@ register_dialect("mine", lambda: Dialect("mine", [Hello]))
 """
 
 
-def test_dialects_of_plugins_are_known(tmp_path: Path) -> None:
+def test_a_session(tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(PLUGIN)
 
     async def session(client: LanguageClient, shown: Shown) -> None:
-        open_file(client, "mine.hello\nmine.bye\n")
-        messages = [problem.message for problem in (await shown.get()).diagnostics]
-        assert messages == ["'mine.bye': the dialect 'mine' has no such operation"]
+        for part in (
+            errors_come_as_one_types, requests_are_answered, ops_are_completed_with_their_documentation,
+            columns_are_counted_as_the_client_counts, dialects_of_plugins_are_known,
+        ):  # fmt: skip
+            await part(client, shown)
 
     talk(session, "--load-plugin", str(plugin))
 

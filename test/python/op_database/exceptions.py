@@ -20,9 +20,11 @@ WIDE = ("fp32", "bf16", "complex64")
 """The types whose largest number is fp32's."""
 
 
-FOURIER = tuple(
-    f"fft.{kind}{count}" for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for count in ("", "2", "n")
-)
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+FOURIER = tuple(f"fft.{kind}{count}" for kind in words("fft ifft rfft irfft hfft ihfft") for count in ("", "2", "n"))
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,13 @@ class Listed:
     name: str
     operators: tuple[str, ...]
     types: tuple[str, ...]
-    ways: tuple[str, ...]
     reason: str
     most: float | None
     """How far a number may be off, relative to itself; None if only infinities and NaN are other ones."""
     example: tuple[str, str, int]
     """An operator, a type and the index of a sample that needs the entry."""
+    way: str = "limit"
+    """How the inputs are filled."""
     processors: Processors = "all"
     """Those whose kernels differ so."""
 
@@ -63,16 +66,11 @@ class Listed:
 LISTED: tuple[Listed, ...] = (
     Listed(
         name="roots beyond 2^126",
-        operators=(
-            "nn.functional.pairwise_distance",
-            "nn.functional.triplet_margin_loss",
-            "nn.functional.triplet_margin_with_distance_loss",
-            "norm",
-            "rsqrt",
-            "sqrt",
+        operators=words(
+            """nn.functional.pairwise_distance nn.functional.triplet_margin_loss
+        nn.functional.triplet_margin_with_distance_loss norm rsqrt sqrt"""
         ),
         types=(*WIDE, "int64"),
-        ways=("limit",),
         reason="XNNPACK's square root of a number above 2^126 is 1.5 times too large, as is its reciprocal: the square "
         "of the reciprocal is denormal, and taken for 0 in Newton's step",
         most=1.25,
@@ -82,7 +80,6 @@ LISTED: tuple[Listed, ...] = (
         name="reciprocals beyond 2^126",
         operators=("nn.functional.normalize",),
         types=WIDE,
-        ways=("limit",),
         reason="the reciprocal of a number above 2^126 is denormal, and XNNPACK takes it for 0: products with it are 0",
         most=1.0,
         example=("nn.functional.normalize", "fp32", 2),
@@ -91,7 +88,6 @@ LISTED: tuple[Listed, ...] = (
         name="powers of numbers near the limit",
         operators=("linalg.vector_norm",),
         types=("fp32",),
-        ways=("limit",),
         reason="a power in a delegate is the exponential of a product with a logarithm, whose rounding counts as often "
         "as the product is large: 88 times at most",
         most=88 * 2.0**-23,
@@ -101,7 +97,6 @@ LISTED: tuple[Listed, ...] = (
         name="logarithms near the limit",
         operators=("log", "log10", "log2"),
         types=("fp32",),
-        ways=("limit",),
         reason="XNNPACK multiplies by √2 first, which overflows from √2 · 2^127 on: the logarithm is 88.376 from there",
         most=0.004,
         example=("log", "fp32", 0),
@@ -111,24 +106,18 @@ LISTED: tuple[Listed, ...] = (
         name="norms of a negative order",
         operators=("linalg.norm", "norm"),
         types=WIDE,
-        ways=("limit",),
         reason="they are made of such reciprocals: in a delegate the largest numbers do not count",
         most=math.inf,
         example=("norm", "fp32", 10),
     ),
     Listed(
         name="sums beyond the largest number",
-        operators=(
-            *FOURIER,
-            "nn.functional.avg_pool3d",
-            "nn.functional.adaptive_avg_pool3d",
-            "nn.functional.interpolate.area",
-            "nn.functional.interpolate.bicubic",
-            "prod",
-            "stft",
+        operators=FOURIER
+        + words(
+            """nn.functional.avg_pool3d nn.functional.adaptive_avg_pool3d nn.functional.interpolate.area
+        nn.functional.interpolate.bicubic prod stft"""
         ),
         types=FLOATS,
-        ways=("limit",),
         reason="a part of the sum, or of the product, is beyond the type's largest number, which the parts of eager's "
         "order are not: the result is infinite or NaN",
         most=None,
@@ -136,15 +125,11 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         name="squares beyond the largest number",
-        operators=(
-            "native_batch_norm",
-            "native_group_norm",
-            "native_layer_norm",
-            "nn.functional.group_norm",
-            "nn.functional.instance_norm",
+        operators=words(
+            """native_batch_norm native_group_norm native_layer_norm nn.functional.group_norm
+        nn.functional.instance_norm"""
         ),
         types=(*WIDE, "fp64"),
-        ways=("limit",),
         reason="squares, higher powers and sums of all numbers are computed in fp32 or the type itself, where ATen "
         "accumulates in fp64 or goes on from mean to mean: they are infinite, and XNNPACK's square root of ∞ is NaN",
         most=None,
@@ -154,7 +139,6 @@ LISTED: tuple[Listed, ...] = (
         name="norms that are not bounded",
         operators=("renorm",),
         types=("fp32", "bf16"),
-        ways=("limit",),
         reason="as squares: the norm is NaN, which is not above the bound, so that the numbers stay as they are",
         most=math.inf,
         example=("renorm", "fp32", 0),
@@ -163,33 +147,17 @@ LISTED: tuple[Listed, ...] = (
         name="sines of angles beyond 10^8",
         operators=("polar", "sin", "tan"),
         types=("fp32", "bf16"),
-        ways=("limit",),
         reason="angles end at 10^8 in a delegate, far below where a rounding of the angle is more than a turn",
         most=math.inf,
         example=("sin", "fp32", 0),
     ),
     Listed(
         name="complex numbers near the limit",
-        operators=(
-            "__rpow__",
-            "acos",
-            "acosh",
-            "addcdiv",
-            "asin",
-            "asinh",
-            "cumprod",
-            "expm1",
-            "gradient",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "nn.functional.conv_transpose1d",
-            "nn.functional.conv_transpose2d",
-            "nn.functional.conv_transpose3d",
+        operators=words(
+            """__rpow__ acos acosh addcdiv asin asinh cumprod expm1 gradient log log10 log1p log2
+        nn.functional.conv_transpose1d nn.functional.conv_transpose2d nn.functional.conv_transpose3d"""
         ),
         types=("complex64",),
-        ways=("limit",),
         reason="magnitudes, quotients and angles are composed of squares, reciprocals and sines of the parts, which "
         "XNNPACK does not compute there, as above; ATen calls the C library",
         most=math.inf,
@@ -199,7 +167,7 @@ LISTED: tuple[Listed, ...] = (
         name="the sign of NaN",
         operators=("copysign",),
         types=FLOATS,
-        ways=("special",),
+        way="special",
         reason="a sign is found by comparisons, and a NaN counts as positive; in bf16 torch makes negative ones",
         most=2.0,
         example=("copysign", "bf16", 5),
@@ -215,7 +183,7 @@ def listed(way: Way, results: list[Any]) -> Listed | None:
     """The entry that allows a sample's results, if there is one."""
     name, dtype = way.sample.name, way.sample.dtype
     for entry in LISTED_HERE:
-        if name in entry.operators and dtype in entry.types and way.name in entry.ways and entry.allows(results, way):
+        if name in entry.operators and dtype in entry.types and way.name == entry.way and entry.allows(results, way):
             return entry
     return None
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import traceback
-import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
+from reference.modules import Several, quiet
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from op_database.exceptions import listed
 from op_database.inputs import WAYS
-from op_database.samples import Calls, Sample, seed
+from op_database.samples import Sample, seed
 from op_database.ways import Way, compare, compare_types, ways
 from xir import runtime
 from xir.api import EdgeProgram, ExecutorchProgram, XnnpackPartitioner, to_edge
@@ -29,14 +28,11 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.ir.location import origins_of
 
 UNINITIALIZED = frozenset(
-    f"aten::{name}"
-    for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
+    f"aten::{name}" for name in "empty empty_like empty_permuted empty_strided new_empty new_empty_strided".split()
 )
 """Operators whose results hold whatever lies in memory."""
 
-ORDERING = frozenset(
-    f"aten::{name}" for name in ("sort", "argsort", "msort", "topk", "kthvalue", "mode", "median", "nanmedian")
-)
+ORDERING = frozenset(f"aten::{name}" for name in "sort argsort msort topk kthvalue mode median nanmedian".split())
 """Operators that give places of elements, of equal ones any."""
 
 BEYOND = ("special", "limit")
@@ -46,51 +42,50 @@ ROOT = Path(__file__).parents[3]
 
 
 class Kind(StrEnum):
-    """How a sample ends."""
+    """How a sample ends, what that means, and whether it is ours to mend."""
 
-    DELEGATE = "delegate"
-    KERNELS = "kernels"
-    TORCH = "torch"
-    EDGE = "edge of XNNPACK"
-    NOT_FINITE = "other infinities"
-    LISTED = "listed"
-    OPEN = "left open"
-    UNCOMPARED = "uncompared"
-    REFUSED = "refused"
-    NOT_EXPORTED = "not exported"
-    UNLOCATED = "unlocated"
-    RUNTIME_ERROR = "runtime error"
-    WRONG = "wrong"
-    TRACEBACK = "traceback"
-    CRASH = "crash"
-    TIMEOUT = "timeout"
+    meaning: str
+    is_fault: bool
+
+    def __new__(cls, name: str, meaning: str, is_fault: bool = False) -> Self:
+        made = str.__new__(cls, name)
+        made._value_, made.meaning, made.is_fault = name, meaning, is_fault
+        return made
+
+    DELEGATE = "delegate", "right, all of it in one delegate"
+    KERNELS = "kernels", "right, with or in native kernels alone, or nothing to compute"
+    TORCH = "torch", "right, with kernels that torch lends the Python runtime"
+    EDGE = (
+        "edge of XNNPACK",
+        (
+            "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
+            "[XNNPACK's edges](../rationale/lowering.md#xnnpacks-edge-cases-are-kept)"
+        ),
+    )
+    NOT_FINITE = (
+        "other infinities",
+        (
+            "right but where infinities or NaN come in, or come out of numbers near the type's limit: other "
+            "ones come out, since a composition multiplies by 0 or subtracts what eager tells apart"
+        ),
+    )
+    LISTED = "listed", "right but for a difference that is listed below"
+    OPEN = (
+        "left open",
+        "right but for what torch does not say: the order of equal elements, integers of numbers that they cannot hold",
+    )
+    UNCOMPARED = "uncompared", "runs, with the right shapes and types; its numbers are others each time"
+    REFUSED = "refused", "a diagnostic of the compiler, at the operator's place in the program"
+    NOT_EXPORTED = "not exported", "an error of torch's own, in eager or in `torch.export`"
+    UNLOCATED = "unlocated", "a diagnostic without a place", True
+    RUNTIME_ERROR = "runtime error", "compiles, and an error when it runs", True
+    WRONG = "wrong", "another result than eager's", True
+    TRACEBACK = "traceback", "an exception that is no diagnostic", True
+    CRASH = "crash", "the end of the process", True
+    TIMEOUT = "timeout", "no end", True
 
 
-MEANING = {
-    Kind.DELEGATE: "right, all of it in one delegate",
-    Kind.KERNELS: "right, with or in native kernels alone, or nothing to compute",
-    Kind.TORCH: "right, with kernels that torch lends the Python runtime",
-    Kind.EDGE: "right but where eager's result or ours is infinite or NaN, and right there too without a delegate: "
-    "[XNNPACK's edges](../rationale/lowering.md#xnnpacks-edge-cases-are-kept)",
-    Kind.NOT_FINITE: "right but where infinities or NaN come in, or come out of numbers near the type's limit: other "
-    "ones come out, since a composition multiplies by 0 or subtracts what eager tells apart",
-    Kind.LISTED: "right but for a difference that is listed below",
-    Kind.OPEN: "right but for what torch does not say: the order of equal elements, integers of numbers that they "
-    "cannot hold",
-    Kind.UNCOMPARED: "runs, with the right shapes and types; its numbers are others each time",
-    Kind.REFUSED: "a diagnostic of the compiler, at the operator's place in the program",
-    Kind.NOT_EXPORTED: "an error of torch's own, in eager or in `torch.export`",
-    Kind.UNLOCATED: "a diagnostic without a place",
-    Kind.RUNTIME_ERROR: "compiles, and an error when it runs",
-    Kind.WRONG: "another result than eager's",
-    Kind.TRACEBACK: "an exception that is no diagnostic",
-    Kind.CRASH: "the end of the process",
-    Kind.TIMEOUT: "no end",
-}
-"""What the outcomes are."""
-
-FAULTS = frozenset((Kind.UNLOCATED, Kind.RUNTIME_ERROR, Kind.WRONG, Kind.TRACEBACK, Kind.CRASH, Kind.TIMEOUT))
-"""The outcomes that are ours to mend."""
+FAULTS = frozenset(kind for kind in Kind if kind.is_fault)
 
 
 @dataclass(frozen=True)
@@ -161,10 +156,11 @@ class Together:
                 expected[place] = pytree.tree_leaves(sample.program(*sample.copies()))
         if refused := set(places) - expected.keys():
             return refused
-        exported = torch.export.export(Calls(samples), tuple(value for each in samples for value in each.copies()))
-        unsteady = [node for operator, node in calls_of(exported) if leaves(operator, node) or draws(operator)]
-        if unsteady:
-            return {places[index] for node in unsteady for index in programs_of(node_location(node))}
+        program = Several((each.program, len(each.inputs)) for each in samples)
+        exported = torch.export.export(program, tuple(value for each in samples for value in each.copies()))
+        others = [node for operator, node in calls_of(exported) if leaves(operator, node) or draws(operator)]
+        if others:
+            return {places[index] for node in others for index in programs_of(node_location(node))}
         edge = to_edge(exported).to_backend(XnnpackPartitioner())
         lowered = edge.to_executorch()
         method = runtime.Runtime.get().load_program(lowered.buffer, threads=1).load_method()
@@ -187,7 +183,7 @@ class Together:
 
 
 def programs_of(location: LocationAttr) -> set[int]:
-    """Which programs of `Calls` a location is in."""
+    """Which programs of `Several` a location is in."""
     return {
         int(number)
         for origin in origins_of(location)
@@ -198,29 +194,16 @@ def programs_of(location: LocationAttr) -> set[int]:
 def how_computed_in(edge: EdgeProgram, program: ExecutorchProgram, index: int) -> tuple[Kind, str]:
     """What computes one of several samples, and the kernels of torch's that it needs."""
     calls = (op for op in program.module.walk() if isinstance(op, pte.KernelCallOp))
-    kernels = {op.kernel.data for op in calls if index in programs_of(op.location)}
-    if outside := kernels - runtime.portable_kernels():
-        return Kind.TORCH, ", ".join(sorted(outside))
     nodes = (op for op in edge.module.walk() if isinstance(op, xnnpack.NodeOp))
     is_delegated = any(index in programs_of(op.location) for op in nodes)
-    return Kind.DELEGATE if is_delegated and not kernels else Kind.KERNELS, ""
+    return how_computed({op.kernel.data for op in calls if index in programs_of(op.location)}, is_delegated)
 
 
-def how_computed(method: runtime.Method) -> tuple[Kind, str]:
-    """What computes a program that is right, and the kernels of torch's that it needs."""
-    metadata = method.metadata
-    if outside := set(metadata.kernel_names) - runtime.portable_kernels():
+def how_computed(kernels: set[str], is_delegated: bool) -> tuple[Kind, str]:
+    """What computes a program that is right, by its kernels outside of delegates."""
+    if outside := kernels - runtime.portable_kernels():
         return Kind.TORCH, ", ".join(sorted(outside))
-    whole = metadata.num_delegates == 1 and not metadata.kernel_names
-    return Kind.DELEGATE if whole else Kind.KERNELS, ""
-
-
-@contextlib.contextmanager
-def quiet() -> Generator[None]:
-    """Nothing on standard error, no warnings, no gradients."""
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), torch.no_grad():
-        warnings.simplefilter("ignore")
-        yield
+    return Kind.DELEGATE if is_delegated and not kernels else Kind.KERNELS, ""
 
 
 def compiled_outcome(sample: Sample, dtype: torch.dtype, expected: list[Any], exported: ExportedProgram) -> Outcome:
@@ -237,8 +220,7 @@ def compiled_outcome(sample: Sample, dtype: torch.dtype, expected: list[Any], ex
     except Exception as error:
         return Outcome(Kind.TRACEBACK, f"{type(error).__name__}: {first_line(error)} ({place_of(error)})")
     # Memory may hold eager's numbers by chance: what says nothing is not compared, whatever it holds.
-    if leaves_memory(exported) or draws_numbers(exported):
-        reason = "it leaves memory as it is" if leaves_memory(exported) else "it draws random numbers"
+    if reason := unsteady(exported):
         difference = compare_types(results, expected)
         return Outcome(Kind.WRONG, difference) if difference else Outcome(Kind.UNCOMPARED, reason)
     excuse, portable, count = None, None, 0
@@ -261,7 +243,8 @@ def compiled_outcome(sample: Sample, dtype: torch.dtype, expected: list[Any], ex
             excuse = kind, difference
     if excuse is not None:
         return Outcome(*excuse, count)
-    return Outcome(*how_computed(method), count)
+    metadata = method.metadata
+    return Outcome(*how_computed(set(metadata.kernel_names), metadata.num_delegates == 1), count)
 
 
 def excused(results: list[Any], portable: list[Any], way: Way, exported: ExportedProgram) -> Kind:
@@ -271,14 +254,10 @@ def excused(results: list[Any], portable: list[Any], way: Way, exported: Exporte
         return Kind.EDGE
     if finite and (way.name == "special" or not compare(results, way, "eager is finite")):
         return Kind.NOT_FINITE
-    if not compare(results, way, integers=False) and (way.name in BEYOND or orders(exported)):
+    orders = any(operator._schema.name in ORDERING for operator, _ in calls_of(exported))
+    if not compare(results, way, integers=False) and (way.name in BEYOND or orders):
         return Kind.OPEN
     return Kind.WRONG
-
-
-def orders(exported: ExportedProgram) -> bool:
-    """Whether a program orders elements, of which equal ones may stand in any order."""
-    return any(operator._schema.name in ORDERING for operator, _ in calls_of(exported))
 
 
 def loaded(program: EdgeProgram) -> runtime.Method:
@@ -286,19 +265,17 @@ def loaded(program: EdgeProgram) -> runtime.Method:
     return runtime.Runtime.get().load_program(program.to_executorch().buffer, threads=1).load_method()
 
 
-def leaves_memory(exported: ExportedProgram) -> bool:
-    """Whether a program has a value with elements that are whatever lies in memory."""
-    return any(leaves(operator, node) for operator, node in calls_of(exported))
+def unsteady(exported: ExportedProgram) -> str:
+    """Why a program's results are others each time; "" where they are not."""
+    calls = [*calls_of(exported)]
+    if any(leaves(*call) for call in calls):
+        return "it leaves memory as it is"
+    return "it draws random numbers" if any(draws(operator) for operator, _ in calls) else ""
 
 
 def leaves(operator: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
     """Whether a call leaves elements as they lie in memory."""
     return operator._schema.name in UNINITIALIZED and bool(node.meta["val"].numel())
-
-
-def draws_numbers(exported: ExportedProgram) -> bool:
-    """Whether a program's results are other random numbers each time."""
-    return any(draws(operator) for operator, _ in calls_of(exported))
 
 
 def draws(operator: torch._ops.OpOverload) -> bool:

@@ -10,7 +10,7 @@ import torch
 from reference.roundings import ROUNDINGS
 
 from op_database.exceptions import LISTED_HERE
-from op_database.outcome import MEANING, Kind, Outcome
+from op_database.outcome import Kind, Outcome
 from op_database.run import Operator, Records
 
 HEADER = (
@@ -51,7 +51,7 @@ def page(found: Mapping[Operator, Records]) -> str:
         "rounding of the inputs changes. Integers that such a rounding changes may be either. Processors may take "
         "denormal numbers for 0."
     )
-    meanings = ((f"*{kind}*", *(str(by_type[kind, dtype] or "") for dtype in types), MEANING[kind]) for kind in kinds)
+    meanings = ((f"*{kind}*", *(str(by_type[kind, dtype] or "") for dtype in types), kind.meaning) for kind in kinds)
     samples = ("samples", *(str(sum(by_type[kind, dtype] for kind in kinds)) for dtype in types), "")
     lines = ["# PyTorch's operator database", "", of_what, "", what_is_right, ""]
     lines += table(("outcome", *types, "is"), [*meanings, samples])
@@ -83,7 +83,7 @@ def exceptions(found: Mapping[Operator, Records]) -> list[str]:
             str(counts[entry.name]),
             ", ".join(f"`{name}`" for name in entry.operators),
             ", ".join(entry.types),
-            ", ".join(entry.ways),
+            entry.way,
             "other infinities and NaN alone" if entry.most is None else f"at most {entry.most:g} times the number",
             entry.reason,
         )

@@ -19,9 +19,6 @@ from xir.workers import run as run_tasks
 TIMEOUT = 180.0
 """Seconds that one sample may take."""
 
-ALL = 2**31
-"""More samples than any operator has."""
-
 SPREAD = 6
 """So many samples of an operator are run in other types than fp32, unless a run says how many."""
 
@@ -29,22 +26,10 @@ TOGETHER = 12
 """So many samples are compiled as one program."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which samples of an operator to run: of its first ones so many, spread over them."""
-
-    first: int = ALL
-    most: int = ALL
-
-    @classmethod
-    def usual(cls, dtype: str) -> Choice:
-        """All in fp32, and some in other types."""
-        return cls(most=ALL if dtype == "fp32" else SPREAD)
-
-    def of(self, count: int) -> list[int]:
-        """The places among `count` first samples. Twice as many have those of half as many among them."""
-        most = min(self.most, count)
-        return [index * count // most for index in range(most)]
+def chosen(count: int, most: int | None) -> list[int]:
+    """Which of an operator's samples to run, spread over them. Twice as many have those of half as many among them."""
+    fewer = count if most is None else min(most, count)
+    return [index * count // fewer for index in range(fewer)]
 
 
 @dataclass
@@ -53,14 +38,11 @@ class Records:
 
     outcomes: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
     made: int | None = None
-    """How many samples the last run made, known when it has begun."""
-    first: int = 0
-    """How many it asked for."""
+    """How many samples there are, known when the last run has begun."""
 
-    def complete(self, choice: Choice) -> bool:
+    def complete(self, most: int | None) -> bool:
         """Whether each of the chosen samples has its outcome."""
-        known = self.made is not None and (self.first >= choice.first or self.made < self.first)
-        return known and self.outcomes.keys() >= set(choice.of(min(self.made or 0, choice.first)))
+        return self.made is not None and self.outcomes.keys() >= set(chosen(self.made, most))
 
 
 @dataclass(frozen=True, order=True)
@@ -86,19 +68,10 @@ def read(path: Path) -> Records:
         except json.JSONDecodeError:
             continue
         if "made" in entry:
-            records.made, records.first = entry["made"], entry["first"]
+            records.made = entry["made"]
         else:
             records.outcomes[entry["index"]] = Outcome(Kind(entry["kind"]), entry["detail"], entry["runs"])
     return records
-
-
-def write(path: Path, records: Records) -> None:
-    """Replace an operator's file."""
-    lines: list[dict[str, object]] = (
-        [{"made": records.made, "first": records.first}] if records.made is not None else []
-    )
-    lines += [line_of(index, outcome) for index, outcome in sorted(records.outcomes.items())]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
 def line_of(index: int, outcome: Outcome) -> dict[str, object]:
@@ -111,18 +84,18 @@ class Part:
     """The samples of an operator that have no outcome yet, so many of them compiled as one program."""
 
     operator: Operator
-    choice: Choice
+    most: int | None
     folder: Path
     together: int = TOGETHER
 
 
 def work(part: Part, tell: Callable[[dict[str, object]], None]) -> None:
     """Run the chosen samples of an operator but those that are done, and tell what becomes of them."""
-    operator, choice = part.operator, part.choice
+    operator = part.operator
     done = set(read(operator.path(part.folder)).outcomes)
-    made = samples(operator.name, operator.dtype, choice.first)
-    tell({"made": len(made), "first": choice.first})
-    left = [made[index] for index in choice.of(len(made)) if index not in done]
+    made = samples(operator.name, operator.dtype)
+    tell({"made": len(made)})
+    left = [made[index] for index in chosen(len(made), part.most) if index not in done]
     for start in range(0, len(left), part.together):
         now = left[start : start + part.together]
         tell({"begin": now[0].index})
@@ -130,19 +103,18 @@ def work(part: Part, tell: Callable[[dict[str, object]], None]) -> None:
             tell(line_of(sample.index, outcome))
 
 
-def run(
-    operators: Sequence[Operator], folder: Path, jobs: int, *, choice: Choice | None = None, timeout: float = TIMEOUT
-) -> Generator[Operator]:
+def run(operators: Sequence[Operator], folder: Path, jobs: int, most: int | None = None) -> Generator[Operator]:
     """Run what is not there yet of these operators' chosen samples; yields each operator when it is complete.
 
     Samples are run together, and one by one where that ends the process.
     """
-    parts = [Part(operator, choice or Choice.usual(operator.dtype), folder) for operator in operators]
+    few = {operator: most or (None if operator.dtype == "fp32" else SPREAD) for operator in operators}
+    parts = [Part(operator, few[operator], folder) for operator in operators]
     yield from (part.operator for part in parts if is_complete(part))
     waiting = deque(part for part in parts if not is_complete(part))
     at = dict[Operator, int]()
     """The sample that an operator's process has begun with."""
-    for event in run_tasks(waiting, work, jobs, seconds=lambda _: timeout, preload=["op_database.warm"]):
+    for event in run_tasks(waiting, work, jobs, seconds=lambda _: TIMEOUT, preload=["op_database.warm"]):
         part = event.task
         if isinstance(event, Told):
             if "begin" in event.what:
@@ -164,7 +136,7 @@ def run(
 
 def is_complete(part: Part) -> bool:
     """Whether each of the chosen samples has its outcome."""
-    return read(part.operator.path(part.folder)).complete(part.choice)
+    return read(part.operator.path(part.folder)).complete(part.most)
 
 
 def append(part: Part, line: dict[str, object]) -> None:

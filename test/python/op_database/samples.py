@@ -7,7 +7,7 @@ and come out as pairs of real numbers (`torch.view_as_real`), since no file has 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -83,22 +83,6 @@ def real(value: torch.Tensor) -> torch.Tensor:
     """A tensor whose complex numbers are pairs."""
     is_dense = value.layout == torch.strided
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() and is_dense else value
-
-
-class Calls(nn.Module):
-    """Several calls, each with inputs of its own, whose results are the leaves of theirs."""
-
-    def __init__(self, samples: Sequence[Sample]):
-        super().__init__()
-        self.programs = nn.ModuleList(sample.program for sample in samples)
-        self.counts = [len(sample.inputs) for sample in samples]
-
-    def forward(self, *inputs: torch.Tensor) -> list[Any]:
-        results, start = list[Any](), 0
-        for program, count in zip(self.programs, self.counts, strict=True):
-            results += pytree.tree_leaves(program(*inputs[start : start + count]))
-            start += count
-        return results
 
 
 @cache

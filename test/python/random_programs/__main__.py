@@ -11,10 +11,11 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported
 
-from random_programs.campaign import run
-from random_programs.histogram import histogram
+from reference.cases import show
 
-ROOT = Path(__file__).parents[3]
+from random_programs.campaign import COUNTED, run
+
+FILE = Path(__file__).parents[3] / "build/random-programs.jsonl"
 
 
 def main() -> int:
@@ -23,33 +24,18 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="programs (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the first one (%(default)s)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
-    parser.add_argument(
-        "--file", type=Path, default=ROOT / "build/random-programs.jsonl", help="of results (%(default)s)"
-    )
-    parser.add_argument("--histogram", action="store_true", help="only say what is drawn: how many programs have what")
+    parser.add_argument("--file", type=Path, default=FILE, help="of results (%(default)s)")
     options = parser.parse_args()
-    if options.histogram:
-        for name, number in sorted(histogram(options.seed, options.count).items()):
-            print(f"{number:6} {name}")
-        return 0
-    began, programs, faults = time.monotonic(), 0, Counter[str]()
-    totals = Counter[str]()
+    began, programs, found = time.monotonic(), 0, Counter[str](dict.fromkeys(COUNTED, 0))
     for result in run(options.file, options.seed, options.count, options.jobs):
-        programs += result.programs
-        totals.update(result.counts)
-        for each in result.findings:
-            faults[each.signature] += 1
-            if faults[each.signature] == 1:
-                print(f"{each.signature}\n{each.reproducer}\n", flush=True)
-        print(
-            f"seeds {result.first}…: {programs} programs, {len(faults)} faults, {time.monotonic() - began:.0f} s",
-            file=sys.stderr,
-            flush=True,
-        )
-    print(f"{programs} programs from seed {options.seed} on: {dict(totals)}")
-    for name, number in faults.most_common():
+        programs += len(result.numbers)
+        show(result.failed, found)
+        faults = len(found) - len(COUNTED)
+        sys.stderr.write(f"{programs} programs, {faults} faults, {time.monotonic() - began:.0f} s\n")
+    print(f"{programs} programs from seed {options.seed} on")
+    for name, number in found.most_common():
         print(f"{number:6} {name}")
-    return 1 if faults else 0
+    return int(len(found) > len(COUNTED))
 
 
 if __name__ == "__main__":

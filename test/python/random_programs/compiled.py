@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import tempfile
 import traceback
-import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
 import torch
-from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+from reference.modules import quiet
+from reference.runtimes import load_stock
 from torch import Tensor
 from torch.export import ExportedProgram
 from xdsl.dialects.builtin import UNKNOWN_LOC
@@ -20,7 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 import xir
 from random_programs import quantized
 from random_programs.exact import Reference, eager, references
-from random_programs.program import Program, Several, drawn_input, merged
+from random_programs.program import Input, Program, drawn_input, merged, several
 from xir import runtime
 from xir.ir.diagnostics import DiagnosticError
 from xir.quantizer.search import NothingToQuantizeError
@@ -58,24 +57,16 @@ class Finding:
     """The programs that were compiled together."""
 
 
-@contextlib.contextmanager
-def quiet() -> Generator[None]:
-    """Nothing on standard error, no warnings, no gradients."""
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), torch.no_grad():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def exported(programs: Sequence[Program]) -> ExportedProgram:
     """Programs as one exported program."""
-    inputs = tuple(each.values[name] for each in programs for name in each.inputs)
+    program, inputs = several(programs)
     spec = [
         {dim: torch.export.Dim.AUTO(max=MOST_OPEN) for dim in given.open} or None
         for each in programs
         for given in each.inputs.values()
     ]
     shapes = (tuple(spec),) if any(spec) else None
-    return torch.export.export(Several(programs), inputs, dynamic_shapes=shapes)
+    return torch.export.export(program, inputs, dynamic_shapes=shapes)
 
 
 def sizes(program: ExportedProgram, greatest: bool) -> list[dict[int, int]]:
@@ -97,22 +88,17 @@ def draws(programs: Sequence[Program], program: ExportedProgram, seed: int) -> I
     """What to run programs on: the inputs that they were drawn with, others, and others of other sizes."""
     yield [dict(each.values) for each in programs]
     generator = torch.Generator().manual_seed(seed)
-    yield [{name: drawn_input(given, generator) for name, given in each.inputs.items()} for each in programs]
+
+    def drawn(draw: Callable[[Input], Tensor]) -> list[dict[str, Tensor]]:
+        return [{name: draw(given) for name, given in each.inputs.items()} for each in programs]
+
+    yield drawn(lambda given: drawn_input(given, generator))
     if not any(given.open for each in programs for given in each.inputs.values()):
-        yield [
-            {
-                name: drawn_input(given, generator, 1e-3 if given.scale >= 1 else 30.0)
-                for name, given in each.inputs.items()
-            }
-            for each in programs
-        ]
+        yield drawn(lambda given: drawn_input(given, generator, 1e-3 if given.scale >= 1 else 30.0))
         return
     for greatest in (False, True):
         left = iter(sizes(program, greatest))
-        yield [
-            {name: drawn_input(given, generator, None, next(left)) for name, given in each.inputs.items()}
-            for each in programs
-        ]
+        yield drawn(lambda given: drawn_input(given, generator, None, next(left)))  # noqa: B023
 
 
 def lowered(edge: xir.EdgeProgram, form: str) -> xir.ExecutorchProgram:
@@ -157,13 +143,9 @@ def _findings(programs: Sequence[Program], forms: Sequence[str], seed: int, stoc
             method = runtime.Runtime.get().load_program(buffer, threads=1).load_method()
             other = None
             if stock and not made.missing_kernels and form != "xir":
-                other = _load_for_executorch_from_buffer(buffer)
+                other = load_stock(buffer)
             for inputs, wanted in runs:
-                flat = [
-                    each[name].clone()
-                    for each, program in zip(inputs, programs, strict=True)
-                    for name in program.inputs
-                ]
+                flat = flattened(programs, inputs)
                 results = method.execute(flat)
                 found += wrong(programs, form, inputs, wanted, results)
                 if other is not None:
@@ -181,6 +163,11 @@ def _findings(programs: Sequence[Program], forms: Sequence[str], seed: int, stoc
                 *_findings(programs[middle:], forms, seed, stock),
             ]
         return [Finding(kind_of(error, stage), programs[0], form or forms[0], programs[0].values, said(error))]
+
+
+def flattened(programs: Sequence[Program], inputs: Sequence[Mapping[str, Tensor]]) -> list[Tensor]:
+    """Copies of the inputs of all programs, in order."""
+    return [each[name].clone() for each, program in zip(inputs, programs, strict=True) for name in program.inputs]
 
 
 def computed(
@@ -206,8 +193,7 @@ def check_sizes(given: ExportedProgram, programs: Sequence[Program], inputs: Seq
     """Raise where the exported program is wrong itself: torch writes open sizes as numbers into some arguments."""
     if not any(each.open for program in programs for each in program.inputs.values()):
         return
-    flat = [each[name] for each, program in zip(inputs, programs, strict=True) for name in program.inputs]
-    results = iter(given.module()(*flat))
+    results = iter(given.module()(*flattened(programs, inputs)))
     for program, each in zip(programs, inputs, strict=True):
         values = eager(program, each)
         for name in program.outputs:

@@ -13,30 +13,27 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import CodeType
 from typing import Any
 
 import torch
 from reference.roundings import Bounds, Noise, Steps, StepsInside, Where, noises, wide
 from torch import Tensor
-from torch.nn import functional
 
-from random_programs.program import Kind, Line, Program
+from random_programs.program import NAMES, Kind, Line, Program
 
 RUNS = 5
 """How many times roundings are drawn."""
 
-NAMES: dict[str, Any] = {"torch": torch, "F": functional, "inf": float("inf"), "nan": float("nan")}
+
+@cache
+def code_of(text: str) -> CodeType:
+    return compile(text, "<line>", "eval")
 
 
 def evaluated(line: Line, values: Mapping[str, Tensor]) -> Tensor:
     """The value of a line."""
-    code = CODE.get(line.text)
-    if code is None:
-        code = CODE[line.text] = compile(line.text, "<line>", "eval")
-    return eval(code, NAMES, values)  # pyright: ignore[reportArgumentType]
-
-
-CODE: dict[str, Any] = {}
+    return eval(code_of(line.text), NAMES, values)  # pyright: ignore[reportArgumentType]
 
 
 def eager(program: Program, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

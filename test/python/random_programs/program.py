@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import torch
+from reference.modules import Several
 from torch import Tensor, nn
 from torch.nn import functional
+
+NAMES: dict[str, Any] = {"torch": torch, "F": functional, "inf": float("inf"), "nan": float("nan")}
+"""What texts of lines mean by names that are no values."""
 
 NAME = re.compile(r"\b[vxw]\d+\b")
 """What lines read: values, inputs and weights."""
@@ -97,13 +101,7 @@ class Program:
 
     def module(self) -> nn.Module:
         """The program as PyTorch runs and exports it."""
-        namespace: dict[str, Any] = {
-            "torch": torch,
-            "nn": nn,
-            "F": functional,
-            "inf": float("inf"),
-            "nan": float("nan"),
-        }
+        namespace: dict[str, Any] = {**NAMES, "nn": nn}
         exec(compile(self.text, f"<program {self.seed}>", "exec"), namespace)
         made = namespace["Program"]()
         for name, weight in self.weights.items():
@@ -133,21 +131,10 @@ def renamed(line: Line, names: Mapping[str, str]) -> Line:
     return Line(names.get(line.name, line.name), text, line.kind)
 
 
-class Several(nn.Module):
-    """Independent programs as one, to be exported and compiled at once."""
-
-    def __init__(self, programs: Iterable[Program]):
-        super().__init__()
-        programs = list(programs)
-        self.parts = nn.ModuleList(each.module() for each in programs)
-        self.counts = [len(each.inputs) for each in programs]
-
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        results, start = list[Tensor](), 0
-        for part, count in zip(self.parts, self.counts, strict=True):
-            results += part(*inputs[start : start + count])
-            start += count
-        return tuple(results)
+def several(programs: Sequence[Program]) -> tuple[Several, tuple[Tensor, ...]]:
+    """Programs as one, and its inputs."""
+    inputs = tuple(each.values[name] for each in programs for name in each.inputs)
+    return Several((each.module(), len(each.inputs)) for each in programs), inputs
 
 
 def drawn_input(

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map_only
 
 import xir
 from random_programs.exact import Reference
-from random_programs.program import Program, Several
+from random_programs.program import Program, several
 from xir import QuantConfig
 
 RUNS = 6
@@ -28,8 +28,7 @@ STEPS = 4.0
 
 def quantized(programs: Sequence[Program], mode: str) -> ExportedProgram:
     """Programs as one, quantised; DiagnosticError where nothing is to be."""
-    inputs = tuple(each.values[name] for each in programs for name in each.inputs)
-    return xir.quantize(Several(programs), inputs, config=QuantConfig(mode))  # pyright: ignore[reportArgumentType]
+    return xir.quantize(*several(programs), config=QuantConfig(mode))  # pyright: ignore[reportArgumentType]
 
 
 class _StepsOff(InDoublePrecision):

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import pytest
 import torch
-from torch import Tensor, nn
+from reference.meeting import check
+from reference.modules import Function
+from torch import Tensor
 from torch.nn import functional
 
 import xir
 from xir.runtime import Runtime
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[[Tensor], tuple[Tensor, ...]]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        return self.function(x)
-
-
-def check(function: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, *, opened: Sequence[int] = ()) -> None:
-    """Eager's numbers to the bit, with and without a delegate, and with these dimensions open."""
-    shapes = (dict.fromkeys(opened, torch.export.Dim.AUTO),) if opened else None
-    edge = xir.to_edge(torch.export.export(Function(function), (x,), dynamic_shapes=shapes), max_size=9)
-    for program in (edge, edge.to_backend(xir.XnnpackPartitioner())):
-        method = Runtime.get().load_program(program.to_executorch().buffer).load_method()
-        for got, wanted in zip(method.execute([x]), function(x), strict=True):
-            assert torch.equal(torch.as_tensor(got), wanted)
 
 
 @pytest.mark.parametrize("opened", [(), (0,)])

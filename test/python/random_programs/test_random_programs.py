@@ -5,26 +5,26 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from reference.cases import Checked, Failed
 from torch.export import ExportedProgram
 
 from random_programs import campaign, compiled, quantized
-from random_programs.builder import FLOATS, INTEGERS
-from random_programs.campaign import CHUNK, COUNTED, OTHERS, TOGETHER, Part, Result, read
-from random_programs.compiled import Finding, again, alone, findings
-from random_programs.drawing import drawn
-from random_programs.exact import references
-from random_programs.histogram import NUMBERS, PARTS, histogram
+from random_programs.builder import FLOATS, INTEGERS, Builder
+from random_programs.campaign import COUNTED, OTHERS, TOGETHER, Way
+from random_programs.compiled import again, alone, findings
+from random_programs.drawing import drawn, shape
+from random_programs.exact import eager, references
+from random_programs.families import FAMILIES
 from random_programs.program import Input, Kind, Line, Program, merged
 from random_programs.reduce import reduced, reproducer, signature
-from xir.workers import Ended
-from xir.workers import Told as TaskTold
 
 SEEDS = 7_100
 
@@ -74,15 +74,39 @@ def test_a_seed_draws_one_program() -> None:
     assert drawn(5).text != drawn(6).text
 
 
+def things(way: Way) -> Iterator[str]:
+    """What the program of a seed has."""
+    program = way.program()
+    yield from (f"form: {form}" for form in way.forms)
+    yield from ("open" for given in program.inputs.values() if given.open)
+    types = {name: value.dtype for name, value in eager(program, program.values).items()}
+    read = [name for line in program.lines for name in dict.fromkeys(line.reads)]
+    for line in program.lines:
+        yield str(line.kind)
+        if line.kind is Kind.CONSTANT:
+            yield f"constant of {types[line.name]}"
+        if re.search(r"\.(to|type)\(", line.text) and line.reads:
+            yield f"to {types[line.name]}"
+        if len(set(line.reads)) < len(line.reads):
+            yield "repeated"
+    yield from ("several readers" for count in Counter(read).values() if count > 1)
+    yield from (f"output of {types[name]}" for name in program.outputs)
+
+
 def test_programs_have_what_people_write() -> None:
-    """Of 480, some have each thing; a campaign draws the forms as well."""
-    found = histogram(0, 10 * CHUNK)
-    names = {str(dtype)[6:] for dtype in (*FLOATS, *INTEGERS, torch.bool)}
-    wanted = {f"{what} {name}" for what in ("constant of", "to", "output of") for name in names}
-    wanted |= {f"line: {name}" for name in PARTS} | {f"number: {name}" for name in NUMBERS}
-    wanted |= {"a repeated operand", "a value with several readers", "an output that is read", "an open dimension"}
+    """Some of 480 have each thing, and each family adds lines."""
+    found = {thing for seed in range(480) for thing in things(Way(seed))}
+    types = (*FLOATS, *INTEGERS, torch.bool)
+    wanted = {f"{what} {dtype}" for what in ("constant of", "to", "output of") for dtype in types}
+    wanted |= {"repeated", "several readers", "open", *map(str, Kind)}
     wanted |= {f"form: {mode}default" for mode in ("", "static ", "dynamic ")} | {f"form: {each}" for each in OTHERS}
-    assert wanted - set(found) == set()
+    assert wanted - found == set()
+    for family in FAMILIES:
+        builders = [Builder(seed) for seed in range(40)]
+        for b in builders:
+            b.input(torch.float32, shape(b))
+            family(b)
+        assert sum(bool(b.lines) for b in builders) > 10, family
 
 
 @pytest.mark.parametrize(
@@ -165,17 +189,16 @@ def test_a_miscompile_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -
     small = reduced(repeated)
     assert [line.text for line in small.program.lines] == ["v1.tanh()"]
     assert signature(small) == "wrong: v.tanh() [float32]"
+    scaled = [replace(small, program=program_of((f"x0 * {number}", Kind.COMPUTES))) for number in (3.5, -0.25)]
+    assert {signature(replace(each, inputs=each.program.values)) for each in scaled} == {"wrong: v * # [float32]"}
     text = reproducer(small)
     assert "v2 = v1.tanh()" in text
     compile(text, "reproducer", "exec")
 
 
 def test_programs_are_merged_under_new_names() -> None:
-    first, second = (
-        program_of(("x0 + 1", Kind.COMPUTES)),
-        program_of(("x0 * 2", Kind.COMPUTES), ("v0 - x0", Kind.COMPUTES)),
-    )
-    both = merged([first, second])
+    first = program_of(("x0 + 1", Kind.COMPUTES))
+    both = merged([first, program_of(("x0 * 2", Kind.COMPUTES), ("v0 - x0", Kind.COMPUTES))])
     assert [line.text for line in both.lines] == ["x0 + 1", "x1 * 2", "v1 - x1"]
     assert both.outputs == ["v0", "v2"]
 
@@ -196,61 +219,20 @@ def test_an_error_is_the_finding_of_its_program_alone(monkeypatch: pytest.Monkey
     assert again(cosine, found, 0) is None
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[range]()
+
+    def results(check: object, groups: Iterator[range], *_: object, **__: object) -> Iterator[Checked]:
+        wanted = list(groups)
+        asked.extend(wanted)
+        return (Checked(each, [Failed(each.start, "wrong", "text")]) for each in wanted)
+
+    monkeypatch.setattr(campaign, "results", results)
     path = tmp_path / "results.jsonl"
-    path.write_text(
-        '{"first": 0, "programs": 3, "seconds": 1.0, "counts": {}, "findings": []}\n{"first": 48, "prog',
-        encoding="utf-8",
-    )
-    assert read(path) == {0: Result(0, 3, 1.0)}
-    monkeypatch.setattr(campaign, "findings", lambda *_, **__: [])
-    assert campaign.ran(Part(48, range(48, 60))).programs > 6
-
-
-def ending(fatal: Callable[[range], bool]) -> Callable[..., Iterator[TaskTold[Part] | Ended[Part]]]:
-    """In place of processes: those of some seeds go down."""
-
-    def run(waiting: deque[Part], *_: object, **__: object) -> Iterator[TaskTold[Part] | Ended[Part]]:
-        while waiting:
-            part = waiting.popleft()
-            if fatal(part.seeds):
-                yield Ended(part, "the process was killed by SIGSEGV", is_late=False, attempts=1)
-            else:
-                yield TaskTold(part, asdict(Result(part.first, len(part.seeds), 1.0)))
-                yield Ended(part, None, is_late=False, attempts=1)
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("fatal", "programs", "seeds"),
-    [
-        (lambda seeds: 30 in seeds, 2 * CHUNK, [30]),
-        (lambda seeds: 30 in seeds or 50 in seeds, 2 * CHUNK, [30, 50]),
-        (lambda seeds: 1 in seeds and 40 in seeds, 2 * CHUNK, [0]),
-    ],
-)
-def test_a_crash_loses_one_seed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fatal: Callable[[range], bool],
-    programs: int,
-    seeds: list[int],
-) -> None:
-    monkeypatch.setattr(campaign, "run_tasks", ending(fatal))
-    path = tmp_path / "results.jsonl"
-    results = list(campaign.run(path, 0, 2 * CHUNK, 2))
-    assert sum(each.programs for each in results) == programs
-    told = [each for result in results for each in result.findings]
-    assert sorted(each.seed for each in told) == seeds
-    assert {each.kind for each in told} == {"crash"}
-    assert sorted(read(path)) == [0, CHUNK]
-
-
-def test_findings_of_a_kind_have_one_signature() -> None:
-    def told(number: float) -> str:
-        program = program_of((f"x0 * {number}", Kind.COMPUTES))
-        return signature(Finding("wrong", program, "default", program.values, "", "v0"))
-
-    assert told(3.5) == told(-0.25) == "wrong: v * # [float32]"
+    first = list(campaign.run(path, 5, 30, 1))
+    assert asked == [range(5, 12), range(12, 24), range(24, 35)]
+    assert list(campaign.run(path, 5, 30, 1)) == first
+    assert len(asked) == 3
+    path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    assert len(list(campaign.run(path, 5, 30, 1))) == 3
+    assert asked[3:] == [range(24, 35)]

@@ -10,22 +10,14 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
+from reference.modules import Function
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.runtime import Runtime
 
 
-class _Program(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
-
-
-def forms(program: ExportedProgram) -> dict[str, EdgeProgram]:
-    """A program as delegates where there can be some, and as kernels alone."""
-    edge = to_edge(program)
+def forms(program: ExportedProgram, max_size: int | None = None) -> dict[str, EdgeProgram]:
+    """A program as delegates where there can be some, and as kernels alone; open sizes end at `max_size`."""
+    edge = to_edge(program, max_size=max_size)
     return {"delegated": edge.to_backend(XnnpackPartitioner()), "kernels": edge}
 
 
@@ -44,18 +36,23 @@ def problem(actual: Tensor, wanted: Tensor, units: float = 0) -> str | None:
 
 
 def check(
-    function: Callable[..., Any] | nn.Module, *inputs: Tensor, units: float = 0, names: Sequence[str] = ()
+    function: Callable[..., Any] | nn.Module,
+    *inputs: Tensor,
+    units: float = 0,
+    names: Sequence[str] = (),
+    opened: Sequence[int] = (),
 ) -> None:
     """Each output of a function is eager's, delegated and by kernels, to so many units in the last place.
 
-    `names` are those of the outputs.
+    `names` are those of the outputs, `opened` dimensions of the one input whose sizes are open.
     """
-    model = function if isinstance(function, nn.Module) else _Program(function)
+    model = function if isinstance(function, nn.Module) else Function(function)
     with torch.no_grad():
         expected = [torch.as_tensor(each) for each in tree_leaves(model(*inputs))]
-        exported = torch.export.export(model.eval(), inputs)
+        shapes = ((dict.fromkeys(opened, torch.export.Dim.AUTO),),) if opened else None
+        exported = torch.export.export(model.eval(), inputs, dynamic_shapes=shapes)
     problems = list[str]()
-    for form, program in forms(exported).items():
+    for form, program in forms(exported, max_size=9 if opened else None).items():
         method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
         results = map(torch.as_tensor, method.execute(list(inputs)))
         for index, (actual, wanted) in enumerate(zip(results, expected, strict=True)):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Generator, Iterable
 from types import MethodType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves  # pyright: ignore[reportPrivateUsage]
 
 
 class Calling(nn.Module):
@@ -37,3 +42,29 @@ class Function(nn.Module):
 
     def forward(self, *args: Any) -> Any:
         return self.function(*args)
+
+
+class Several(nn.Module):
+    """Independent programs as one, to be exported and compiled at once: each with so many inputs of its own, and the
+    leaves of all their results."""
+
+    def __init__(self, programs: Iterable[tuple[nn.Module, int]]):
+        super().__init__()
+        pairs = list(programs)
+        self.programs = nn.ModuleList(program for program, _ in pairs)
+        self.counts = [count for _, count in pairs]
+
+    def forward(self, *inputs: Tensor) -> list[Any]:
+        results, start = list[Any](), 0
+        for program, count in zip(self.programs, self.counts, strict=True):
+            results += tree_leaves(program(*inputs[start : start + count]))
+            start += count
+        return results
+
+
+@contextlib.contextmanager
+def quiet() -> Generator[None]:
+    """Nothing on standard error, no warnings, no gradients."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), torch.no_grad():
+        warnings.simplefilter("ignore")
+        yield

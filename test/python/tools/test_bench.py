@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -38,13 +39,23 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return paths
 
 
+def linear(
+    model: nn.Module, folder: Path, recipe: stock.Quantization | None = None, inputs: tuple[torch.Tensor, ...] = INPUTS
+) -> stock.StockProgram:
+    return stock.stock_program("linear", model, inputs, recipe, folder)
+
+
 def test_a_program_is_made_once(made: list[Path], tmp_path: Path) -> None:
+    """But once more where its making was interrupted."""
     model = nn.Linear(4, 2)
-    first, second = (stock.stock_program("linear", model, INPUTS, None, tmp_path) for _ in range(2))
+    first, second = (linear(model, tmp_path) for _ in range(2))
     assert made == [first.path]
     assert second.path == first.path
     assert second.lowering.seconds == 60.0
     assert "earlier" in second.lowering.compiler
+    first.path.with_suffix(".json").unlink()
+    linear(model, tmp_path)
+    assert made == [first.path] * 2
 
 
 def test_other_weights_inputs_and_forms_are_other_programs(
@@ -54,34 +65,25 @@ def test_other_weights_inputs_and_forms_are_other_programs(
     wanted = [model(*INPUTS).detach()]
     exported = torch.export.export(model, INPUTS)
     monkeypatch.setattr(quantization, "quantize_stock", lambda *_: exported)
-    stock.stock_program("linear", model, INPUTS, None, tmp_path)
-    stock.stock_program("linear", model, (torch.zeros(1, 4),), None, tmp_path)
+    linear(model, tmp_path)
+    linear(model, tmp_path, inputs=(torch.zeros(1, 4),))
     for mode in ("static", "dynamic"):
-        program = stock.stock_program("linear", model, INPUTS, stock.Quantization(mode, [INPUTS], wanted), tmp_path)
+        program = linear(model, tmp_path, stock.Quantization(mode, [INPUTS], wanted))
         assert program.graph_sqnr == float("inf")
     with torch.no_grad():
         model.weight += 1
-    stock.stock_program("linear", model, INPUTS, None, tmp_path)
+    linear(model, tmp_path)
     assert len(set(made)) == 5
 
 
-def test_a_program_whose_making_was_interrupted_is_made_again(made: list[Path], tmp_path: Path) -> None:
-    model = nn.Linear(4, 2)
-    path = stock.stock_program("linear", model, INPUTS, None, tmp_path).path
-    path.with_suffix(".json").unlink()
-    stock.stock_program("linear", model, INPUTS, None, tmp_path)
-    assert made == [path, path]
-
-
-@pytest.mark.parametrize("quantized", [False, True], ids=["fp32", "int8"])
-@pytest.mark.parametrize("name", by_hand.NETWORKS)
-def test_networks_by_hand_are_graphs_that_xnnpack_runs(name: str, quantized: bool) -> None:
-    graph = by_hand.Graph(quantized)
-    run = graph.finish(by_hand.NETWORKS[name](graph))
-    logits = graph.kept[-1]
-    before = logits.copy()
-    run()
-    assert (logits[: by_hand.CLASSES] != before[: by_hand.CLASSES]).any()
+def test_networks_by_hand_are_graphs_that_xnnpack_runs() -> None:
+    for name, quantized in product(by_hand.NETWORKS, (False, True)):
+        graph = by_hand.Graph(quantized)
+        run = graph.finish(by_hand.NETWORKS[name](graph))
+        logits = graph.kept[-1]
+        before = logits.copy()
+        run()
+        assert (logits[: by_hand.CLASSES] != before[: by_hand.CLASSES]).any(), (name, quantized)
 
 
 FACTORIES = """
@@ -95,8 +97,7 @@ def open_sizes():
 """
 
 
-@pytest.mark.parametrize("device", ["local", "command"])
-@pytest.mark.parametrize("quantize", [[], ["--quantize"]], ids=["fp32", "int8"])
+@pytest.mark.parametrize(("device", "quantize"), [("local", []), ("command", ["--quantize"])], ids=["fp32", "int8"])
 def test_both_files_are_measured_on_a_device(
     device: str,
     quantize: list[str],

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from test_imports import imports
+from test_layers import MODULES
 
 from xir.tools.aot.factories import EXTRAS
 from xir.tools.missing_packages import IMPORTER
 
 ROOT = Path(__file__).parents[3]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SOURCES = [path for part in ("xir", "transforms", "dialects") for path in sorted((ROOT / part).rglob("*.py"))]
+SOURCES = [*MODULES.values()]
 COMES_WITH = {"sympy": "torch"}
 """Packages that another one always installs."""
 
@@ -33,12 +34,10 @@ BROUGHT = {extra: packages(each) for extra, each in PROJECT["optional-dependenci
 
 def imported(path: Path) -> Iterator[str]:
     """The packages that a file imports, also where it does so in a function."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    yield from imports(tree, top_level_only=False)
+    for node in ast.walk(tree):
         match node:
-            case ast.Import(names=names):
-                yield from (name.name.partition(".")[0] for name in names)
-            case ast.ImportFrom(module=str(module), level=0):
-                yield module.partition(".")[0]
             case ast.Call(func=ast.Name(id="required"), args=[ast.Constant(value=str(module))]):
                 yield module.partition(".")[0]
             case _:
@@ -67,20 +66,20 @@ def test_an_extra_brings_the_package_that_is_missing() -> None:
         assert package in BROUGHT[extra], f"xir[{extra}] does not bring {package}"
 
 
-@pytest.mark.parametrize(
-    ("folder", "extras"),
-    [
-        ("xir/lsp", ["lsp"]),
-        ("xir/tools/sweep", ["importer", "sweep"]),
-        ("xir/llm", ["importer", "llm"]),
-        ("xir/importer", ["importer"]),
-        ("xir/quantizer", ["importer"]),
-        ("xir/models", ["importer"]),
-        ("xir/explore", ["explore"]),
-        ("transforms/pte/memory", ["solver"]),
-    ],
-)
-def test_the_extra_of_a_part_suffices_for_it(folder: str, extras: list[str]) -> None:
-    brought = set[str]().union(NEEDED, COMES_WITH, *(BROUGHT[extra] for extra in extras))
-    used = {name for path in SOURCES if path.is_relative_to(ROOT / folder) for name in imported(path)}
-    assert not {name.lower() for name in used if name not in sys.stdlib_module_names} - brought - {"xir"}
+EXTRAS_OF = {
+    "xir/lsp": ["lsp"],
+    "xir/tools/sweep": ["importer", "sweep"],
+    "xir/llm": ["importer", "llm"],
+    "xir/importer": ["importer"],
+    "xir/quantizer": ["importer"],
+    "xir/models": ["importer"],
+    "xir/explore": ["explore"],
+    "transforms/pte/memory": ["solver"],
+}
+
+
+def test_the_extra_of_a_part_suffices_for_it() -> None:
+    for folder, extras in EXTRAS_OF.items():
+        brought = set[str]().union(NEEDED, COMES_WITH, *(BROUGHT[extra] for extra in extras))
+        used = {name for path in SOURCES if path.is_relative_to(ROOT / folder) for name in imported(path)}
+        assert not {name.lower() for name in used if name not in sys.stdlib_module_names} - brought - {"xir"}, folder

@@ -33,33 +33,27 @@ def test_a_file_appears_complete_or_not_at_all(tmp_path: Path):
 
 
 def test_an_error_is_of_the_file_and_not_of_its_draft(tmp_path: Path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(OSError, match=r"^\[Errno \d+\] [^:]+: '/proc/out.pte'$"), atomic_file("/proc/out.pte"):
-        pass
-    gone = tmp_path / "gone" / "out.pte"
-    with pytest.raises(OSError, match=rf"^\[Errno \d+\] [^:]+: '{gone}'$"), atomic_file(gone):
-        pass
-    assert os.listdir(tmp_path) == ["folder"]
+    for path in (Path("/proc/out.pte"), tmp_path / "gone" / "out.pte"):
+        with pytest.raises(OSError, match=rf"^\[Errno \d+\] [^:]+: '{path}'$"), atomic_file(path):
+            pass
+    assert os.listdir(tmp_path) == []
 
 
 def test_devices_and_links_are_kept(tmp_path: Path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
     link.symlink_to(target)
-    with atomic_file(link) as file:
-        file.write(b"new")
+    for path, text in ((link, b"new"), (Path(os.devnull), b"gone")):
+        with atomic_file(path) as file:
+            file.write(text)
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
-    with atomic_file(os.devnull) as file:
-        file.write(b"gone")
     assert not Path(os.devnull).is_file()
 
 
 def test_xir_opt_keeps_devices(tmp_path: Path):
-    source = tmp_path / "empty.mlir"
+    source, pipe = tmp_path / "empty.mlir", tmp_path / "pipe"
     source.write_text("builtin.module {}\n")
-    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:

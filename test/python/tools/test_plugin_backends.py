@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from xir.backend.registry import BACKENDS
-from xir.dialects.registry import DIALECTS
 from xir.tools.xir_opt import main as opt
 from xir.tools.xir_translate import main as translate
-from xir.transforms.pipelines import PIPELINES
-from xir.transforms.registry import PASSES
+
+pytestmark = pytest.mark.usefixtures("registries")
 
 PLUGIN = """\
 from dataclasses import dataclass
@@ -127,146 +124,107 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
 
 
-@pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (PASSES, PIPELINES, DIALECTS, BACKENDS)]
-    yield
-    for registry, before in kept:
-        registry.clear()
-        registry.update(before)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-def write_plugin(folder: Path, right: str, wrong: str) -> tuple[Path, str]:
-    """The plugin with one mistake in it, and the line `def ...` above the mistake as FILE:LINE."""
-    assert PLUGIN.count(right) == 1
-    path = folder / "toy.py"
-    path.write_text(PLUGIN.replace(right, wrong), encoding="utf-8")
-    before = PLUGIN[: PLUGIN.index(right)].splitlines()
-    line = next((i for i in range(len(before), 0, -1) if before[i - 1].startswith("    def ")), 0)
-    return path, f"{path}:{line}"
-
-
-def compile_to_file(plugin: Path, folder: Path) -> int:
-    """Compile the module and write its file."""
-    (folder / "in.mlir").write_text(MODULE, encoding="utf-8")
+def through(plugin: Path, folder: Path) -> tuple[int, list[str]]:
+    """The exit code of the first command that fails, as the module is compiled, written and read, and which files there
+    are then."""
     load = f"--load-plugin={plugin}"
-    made = opt([load, "--delegate-toy", "--emit", str(folder / "in.mlir"), "-o", str(folder / "out.mlir")])
-    if made != 0:
-        assert not (folder / "out.mlir").exists()
-        return made
-    return translate([load, "--mlir-to-pte", str(folder / "out.mlir"), "-o", str(folder / "out.pte")])
+    module, made, file, back = (str(folder / name) for name in ("in.mlir", "out.mlir", "out.pte", "back.mlir"))
+    Path(module).write_text(MODULE, encoding="utf-8")
+    commands = (
+        (opt, [load, "--delegate-toy", "--emit", module, "-o", made]),
+        (translate, [load, "--mlir-to-pte", made, "-o", file]),
+        (translate, [load, "--pte-to-mlir", file, "-o", back]),
+    )
+    code = next((code for main, command in commands if (code := main(command)) != 0), 0)
+    return code, [Path(each).name for each in (made, file, back) if Path(each).exists()]
+
+
+TAKEN = "ToyTrial.take has to return a Taken, or to raise a RefusalError; it returned"
+CHECKED = "ToyBackend.check has to return a RefusalError by operation"
+READ = "ToyBackend.read has to return "
+
+NONE, MADE, WRITTEN = [], ["out.mlir"], ["out.mlir", "out.pte"]
+"""The files behind a mistake of the compiler's functions, of the writer, of the reader."""
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "message"),
+    ("right", "wrong", "files", "message"),
     [
-        (
-            "return Taken()",
-            "return True",
-            "ToyTrial.take has to return a Taken, or to raise a RefusalError; it returned",
-        ),
-        ("return Taken()", "pass", "ToyTrial.take has to return a Taken, or to raise a RefusalError; it returned None"),
-        ("return Taken()", "return Taken(nodes='2')", "a Taken with a number of nodes; it returned '2'"),
-        ("return Taken()", "return Taken(built=[3])", "a Taken whose `built` are operations; it returned [3]"),
-        ("return Taken()", "return Taken(values=[])", "a Taken with a value for each of 1 results; it returned []"),
-        ("return False", "return None", "ToyTrial.looks_through has to return True or False; it returned None"),
-        ("return []", "return 'slow'", "ToyTrial.notes has to return a list of texts; it returned 'slow'"),
-        ("return ToyTrial()", "return ToyTrial", "ToyBackend.trial has to return a Trial; it returned <class "),
-        ("return ToyGraphOp(operands", "ToyGraphOp(operands", "has to return a GraphOp; it returned None"),
-        (
-            "types = [value.type for value in outputs]",
-            "types = [TensorType(value.type.element_type, [5]) for value in outputs]",
-            "a graph with results of the outputs' types, (tensor<4xf32>); it returned one of (tensor<5xf32>)",
-        ),
-        (
-            "operands=[ops[0].operands]",
-            "operands=[()]",
-            "whose block takes what it is given, (); it returned one of (tensor<4x",
-        ),
-        ("operands=[ops[0].operands]", "operands=[outputs]", "that reads no result of the ops that it replaces"),
-        ("regions=[graph_of(types)]", "regions=[Region(Block())]", "a graph with one block that ends"),
-        ("return {}", "return [3]", "ToyBackend.check has to return a RefusalError by operation; it returned [3]"),
-        ("return {}", "return {graphs[0]: 'slow'}", "ToyBackend.check has to return a RefusalError by operation"),
-        ('return Blob(b"toy!")', 'return b"toy!"', "ToyBackend.write has to return a Blob; it returned b'toy!'"),
-        ('return Blob(b"toy!")', 'return Blob("toy!")', "a Blob whose content is bytes; it returned 'toy!'"),
-        ('return Blob(b"toy!")', 'return Blob(b"", {"w": b"1"})', "a Blob whose named_data has a Data by each name"),
+        ("return Taken()", "return True", NONE, TAKEN),
+        ("return Taken()", "pass", NONE, f"{TAKEN} None"),
+        ("return Taken()", "return Taken(nodes='2')", NONE, "a Taken with a number of nodes; it returned '2'"),
+        ("return Taken()", "return Taken(built=[3])", NONE, "a Taken whose `built` are operations; it returned [3]"),
+        ("return Taken()", "return Taken(values=[])", NONE,
+         "a Taken with a value for each of 1 results; it returned []"),
+        ("return False", "return None", NONE, "ToyTrial.looks_through has to return True or False; it returned None"),
+        ("return []", "return 'slow'", NONE, "ToyTrial.notes has to return a list of texts; it returned 'slow'"),
+        ("return ToyTrial()", "return ToyTrial", NONE, "ToyBackend.trial has to return a Trial; it returned <class "),
+        ("return ToyGraphOp(operands", "ToyGraphOp(operands", NONE, "has to return a GraphOp; it returned None"),
+        ("[value.type for value in outputs]", "[TensorType(value.type.element_type, [5]) for value in outputs]", NONE,
+         "a graph with results of the outputs' types, (tensor<4xf32>); it returned one of (tensor<5xf32>)"),
+        ("operands=[ops[0].operands]", "operands=[()]", NONE,
+         "whose block takes what it is given, (); it returned one of (tensor<4x"),
+        ("operands=[ops[0].operands]", "operands=[outputs]", NONE, "that reads no result of the ops that it replaces"),
+        ("regions=[graph_of(types)]", "regions=[Region(Block())]", NONE, "a graph with one block that ends"),
+        ("return {}", "return [3]", NONE, f"{CHECKED}; it returned [3]"),
+        ("return {}", "return {graphs[0]: 'slow'}", NONE, CHECKED),
+        ('return Blob(b"toy!")', 'return b"toy!"', MADE, "ToyBackend.write has to return a Blob; it returned b'toy!'"),
+        ('return Blob(b"toy!")', 'return Blob("toy!")', MADE, "a Blob whose content is bytes; it returned 'toy!'"),
+        ('return Blob(b"toy!")', 'return Blob(b"", {"w": b"1"})', MADE,
+         "a Blob whose named_data has a Data by each name"),
+        ("return ReadBlob(", "return dict, (", WRITTEN, f"{READ}a ReadBlob, or to raise a FormatError; it returned"),
+        ("[graph_of([type])]), [type])", "[graph_of([type])]), [])", WRITTEN,
+         "takes what it is given, (); it returned one of (tensor<4xf32>)"),
+        ("[graph_of([type])]), [type])", "[graph_of([type])]), [type], [1])", WRITTEN,
+         "an id for each of 2 values, or None; it returned "),
+        ("ReadBlob(ToyGraphOp.create(", "ReadBlob(NegOp.create(", WRITTEN,
+         f"{READ}a ReadBlob whose graph is a GraphOp; "),
     ],
-)
+)  # fmt: skip
 def test_its_function_is_named(
-    right: str, wrong: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    right: str, wrong: str, files: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plugin, where = write_plugin(tmp_path, right, wrong)
-    assert compile_to_file(plugin, tmp_path) == 70
+    """By the line of the `def` above the mistake; nothing is written but what came before."""
+    plugin = write_plugin(tmp_path, right, wrong)
+    assert through(plugin, tmp_path) == (70, files)
     first = capsys.readouterr().err.splitlines()[0]
     assert message in first
-    if "has to return" in first:
-        assert first.startswith(f"{where}: error: ")
-    assert not (tmp_path / "out.pte").exists()
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "message"),
-    [
-        ("return ReadBlob(", "return dict, (", "has to return a ReadBlob, or to raise a FormatError; it returned"),
-        (
-            "[type])\n\n\nregister_b",
-            "[])\n\n\nregister_b",
-            "takes what it is given, (); it returned one of (tensor<4xf32>)",
-        ),
-        (
-            "[type])\n\n\nregister_b",
-            "[type], [1])\n\n\nregister_b",
-            "an id for each of 2 values, or None; it returned ",
-        ),
-        ("ReadBlob(ToyGraphOp.create(", "ReadBlob(NegOp.create(", "a ReadBlob whose graph is a GraphOp; it returned"),
-    ],
-)
-def test_its_reader_is_named(
-    right: str, wrong: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plugin, where = write_plugin(tmp_path, right, wrong)
-    assert compile_to_file(plugin, tmp_path) == 0
-    read = ["--pte-to-mlir", f"--load-plugin={plugin}", str(tmp_path / "out.pte"), "-o", str(tmp_path / "back.mlir")]
-    assert translate(read) == 70
-    first = capsys.readouterr().err.splitlines()[0]
-    assert first.startswith(f"{where}: error: ")
-    assert message in first
-    assert not (tmp_path / "back.mlir").exists()
+    if files == WRITTEN or "has to return" in first:
+        before = PLUGIN[: PLUGIN.index(right)].splitlines()
+        line = max(number for number, text in enumerate(before, 1) if text.startswith("    def "))
+        assert first.startswith(f"{plugin}:{line}: error: ")
 
 
 def test_a_right_one_is_written_and_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plugin, _ = write_plugin(tmp_path, "only neg", "only neg")
-    assert compile_to_file(plugin, tmp_path) == 0
-    back = tmp_path / "back.mlir"
-    assert translate(["--pte-to-mlir", f"--load-plugin={plugin}", str(tmp_path / "out.pte"), "-o", str(back)]) == 0
-    assert "toy.neg" in back.read_text(encoding="utf-8")
+    assert through(write_plugin(tmp_path, "only neg", "only neg"), tmp_path) == (0, [*WRITTEN, "back.mlir"])
+    assert "toy.neg" in (tmp_path / "back.mlir").read_text(encoding="utf-8")
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
-        (
-            "class ToyBackend(Backend):",
-            "class ToyBackend:",
-            "ToyBackend is no Backend: derive it from xir.plugin.",
-        ),
+        ("class ToyBackend(Backend):", "class ToyBackend:", "ToyBackend is no Backend: derive it from xir.plugin."),
         ("    def legalize(", "    def lower(", "ToyBackend lacks legalize of a Backend"),
         ('name = "toy"\n    ids', 'name = "toys"\n    ids', "is of a backend that is registered as 'toy'"),
         ('ids = {"xir": "Toy"}', "ids = {}", "is of a backend without `ids`"),
-        (
-            'register_backend("toy", ToyBackend)',
-            'register_backend("toy", lambda: 3)',
-            "has to return a Backend; it returned 3",
-        ),
+        ('("toy", ToyBackend)', '("toy", lambda: 3)', "has to return a Backend; it returned 3"),
     ],
 )
 def test_what_is_no_backend(
     right: str, wrong: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plugin, _ = write_plugin(tmp_path, right, wrong)
-    assert compile_to_file(plugin, tmp_path) in (1, 70)
+    plugin = write_plugin(tmp_path, right, wrong)
+    code, files = through(plugin, tmp_path)
+    assert (code in (1, 70), files) == (True, [])
     first = capsys.readouterr().err.splitlines()[0]
     assert str(plugin) in first
     assert message in first
+
+
+def write_plugin(folder: Path, right: str, wrong: str) -> Path:
+    """The plugin with one mistake in it."""
+    assert PLUGIN.count(right) == 1
+    path = folder / "toy.py"
+    path.write_text(PLUGIN.replace(right, wrong), encoding="utf-8")
+    return path

@@ -16,11 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 from xir import plugin_loading
-from xir.dialects.registry import DIALECTS
 from xir.tools.xir_opt import main
-from xir.transforms.edge.decompositions import rule as decompositions
-from xir.transforms.edge.decompositions.rule import DECOMPOSITIONS
-from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES
 from xir.transforms.xnnpack.legalizations.rule import RULES
 
@@ -62,24 +58,10 @@ def kernels(op: edge.SiluOp, b: EdgeBuilder):
 """
 
 
-@pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
-    """What a test registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (PASSES, PIPELINES, DIALECTS)]
-    yield
-    for registry, before in kept:
-        registry.clear()
-        registry.update(before)  # pyright: ignore[reportArgumentType, reportCallIssue]
+pytestmark = pytest.mark.usefixtures("registries")
 
 
-@pytest.fixture
-def module(tmp_path: Path) -> str:
-    path = tmp_path / "in.mlir"
-    path.write_text("func.func @forward() {\n  func.return\n}\n", encoding="utf-8")
-    return str(path)
-
-
-def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_adds_flags(tmp_path: Path, module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = tmp_path / "hello.py"
     plugin.write_text(PLUGIN, encoding="utf-8")
     opt = Tool(main, capsys)
@@ -93,9 +75,16 @@ def test_a_file_adds_flags(tmp_path: Path, module: str, capsys: pytest.CaptureFi
 
 
 def registering(schema: str, *arguments: str) -> str:
-    """A plugin that registers an op with annotations."""
+    """A plugin that registers an op `own::f…` with annotations."""
     start = "from xdsl.ir import SSAValue\nfrom xir.plugin import EdgeOp, register_op"
-    return "\n    ".join([f"{start}\n@register_op({schema!r})\nclass FOp(EdgeOp):", *arguments])
+    return "\n    ".join([f"{start}\n@register_op('own::f{schema}')\nclass FOp(EdgeOp):", *arguments])
+
+
+SELF = "self: SSAValue"
+EXISTING = "from xir.plugin import register_dialect\nregister_dialect('edge', None)"
+UNTYPED = "from xir.plugin import rule\n@rule()\ndef f(op, b): ..."
+RULE, ANOTHER = SIGMOID.format(""), SIGMOID.format("replaces=True")
+KERNELS, OTHERS = DECOMPOSED.format("decomposition"), DECOMPOSED.format("replacing_decomposition")
 
 
 @pytest.mark.parametrize(
@@ -107,70 +96,35 @@ def registering(schema: str, *arguments: str) -> str:
         ("import not_there", "ModuleNotFoundError: No module named 'not_there' ({path}:1)"),
         ("def f(:", "SyntaxError: "),
         ("from xir.plugin import nothing", "ImportError: cannot import name 'nothing' from 'xir.plugin'"),
-        (
-            PLUGIN.replace("@dataclass(frozen=True)\n", ""),
-            "SayHelloPass has the option 'name_of', but is not @dataclass(frozen=True)",
-        ),
+        (PLUGIN.replace("@dataclass(frozen=True)\n", ""),
+         "SayHelloPass has the option 'name_of', but is not @dataclass(frozen=True)"),
         (PLUGIN.replace("def apply", "def aply"), "SayHelloPass does not define apply"),
         (PLUGIN.replace("(XirPass)", ""), "SayHelloPass has to derive from XirPass ({path}:"),
         (PLUGIN.replace(': str = "you"', ": dict[str, int]"), "an option cannot be dict[str, int], as 'name_of' of"),
         (PLUGIN.replace("SayHello", "Canonicalize"), "there is a pass or pipeline 'canonicalize' already"),
         (PLUGIN.replace("politely", "delegate"), "there is a pass or pipeline 'delegate' already"),
-        (
-            "from xir.plugin import register_dialect\nregister_dialect('edge', None)",
-            "there is a dialect 'edge' already",
-        ),
-        (registering("aten::abs(Tensor self) -> Tensor", "self: SSAValue"), "there is an op 'edge.abs' already"),
-        (
-            registering("own::f(Tensor self, float x) -> Tensor", "self: SSAValue", "x: int"),
-            "FOp should have 'x: float', as own::f has",
-        ),
-        (
-            registering("own::f(Tensor self, int x=2) -> Tensor", "self: SSAValue", "x: int = 3"),
-            "FOp should have 'x: int = 2', as own::f has",
-        ),
-        (
-            registering("own::f(Tensor self) -> Tensor", "self: SSAValue", "y: int"),
-            "FOp has 'y', which is no argument of own::f",
-        ),
-        (
-            registering("own::f(Tensor operands) -> Tensor", "operands: SSAValue"),
-            "own::f has an argument 'operands', which is something else of every op",
-        ),
-        (
-            "from xir.plugin import rule\n@rule()\ndef f(op, b): ...",
-            "f: the first parameter needs an annotation, the op classes it is for",
-        ),
-        (
-            registering("own::f(Tensr self) -> Tensor", "self: SSAValue"),
-            "an argument 'self' of type 'Tensr': an op takes",
-        ),
-        (
-            registering("own::f Tensor self", "self: SSAValue"),
-            "expected 'namespace::name.overload(' at column 1 of schema",
-        ),
-        (SIGMOID.format("").replace(", b: NodeBuilder", ""), "nodes has to take 2 parameters, (op, b) ({path}:"),
-        (
-            DECOMPOSED.format("decomposition").replace(", b: EdgeBuilder", ", b: EdgeBuilder, c: int"),
-            "kernels has to take 2 parameters, (op, b)",
-        ),
-        (SIGMOID.format(""), "edge.silu has a rule already; @rule(replaces=True) takes its place"),
-        (
-            SIGMOID.format("replaces=True").replace("Silu", "Nonzero"),
-            "edge.nonzero has no rule that another could replace",
-        ),
-        (
-            DECOMPOSED.format("decomposition"),
-            "edge.silu has a decomposition already; @replacing_decomposition takes its place",
-        ),
-        (
-            DECOMPOSED.format("replacing_decomposition").replace("Silu", "Abs"),
-            "edge.abs has no decomposition that another could replace",
-        ),
+        (EXISTING, "there is a dialect 'edge' already"),
+        (registering("(Tensor self) -> Tensor", SELF).replace("own::f", "aten::abs"),
+         "there is an op 'edge.abs' already"),
+        (registering("(Tensor self, float x) -> Tensor", SELF, "x: int"), "FOp should have 'x: float', as own::f has"),
+        (registering("(Tensor self, int x=2) -> Tensor", SELF, "x: int = 3"),
+         "FOp should have 'x: int = 2', as own::f has"),
+        (registering("(Tensor self) -> Tensor", SELF, "y: int"), "FOp has 'y', which is no argument of own::f"),
+        (registering("(Tensor operands) -> Tensor", "operands: SSAValue"),
+         "own::f has an argument 'operands', which is something else of every op"),
+        (UNTYPED, "f: the first parameter needs an annotation, the op classes it is for"),
+        (registering("(Tensr self) -> Tensor", SELF), "an argument 'self' of type 'Tensr': an op takes"),
+        (registering(" Tensor self", SELF), "expected 'namespace::name.overload(' at column 1 of schema"),
+        (RULE.replace(", b: NodeBuilder", ""), "nodes has to take 2 parameters, (op, b) ({path}:"),
+        (KERNELS.replace(", b: EdgeBuilder", ", b: EdgeBuilder, c: int"), "kernels has to take 2 parameters, (op, b)"),
+        (RULE, "edge.silu has a rule already; @rule(replaces=True) takes its place"),
+        (ANOTHER.replace("Silu", "Nonzero"), "edge.nonzero has no rule that another could replace"),
+        (KERNELS, "edge.silu has a decomposition already; @replacing_decomposition takes its place"),
+        (OTHERS.replace("Silu", "Abs"), "edge.abs has no decomposition that another could replace"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_plugin_is_one_line(
-    text: str | None, message: str, tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]
+    text: str | None, message: str, tmp_path: Path, module: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.py"
     if text is not None:
@@ -182,7 +136,7 @@ def test_a_bad_plugin_is_one_line(
 
 @pytest.mark.parametrize("asked", ["--say-hello", "--say-hello=name-of=all", "--pass-pipeline=cse,say-hello"])
 def test_a_pass_that_is_not_registered_is_told(
-    asked: str, tmp_path: Path, module: str, capsys: pytest.CaptureFixture[str]
+    asked: str, tmp_path: Path, module: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plugin = tmp_path / "forgetful.py"
     plugin.write_text(PLUGIN.replace("@register_pass\n", "").partition("register_pipeline(")[0], encoding="utf-8")
@@ -192,7 +146,7 @@ def test_a_pass_that_is_not_registered_is_told(
 
 
 @pytest.mark.parametrize("name", ["json", "hello"])
-def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: str, name: str) -> None:
+def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: Path, name: str) -> None:
     """Neither module is mistaken for the other, nor are two files of one name in two folders."""
     other = sys.modules.get(name)
     for folder in ("one", "two"):
@@ -201,17 +155,13 @@ def test_a_file_may_be_called_as_another_module(tmp_path: Path, module: str, nam
         text = PLUGIN.replace("SayHello", f"SayHello{folder.title()}").replace("politely", folder)
         path.write_text("from __future__ import annotations\n" + text.replace("say-hello", f"say-hello-{folder}"))
     plugins = [f"--load-plugin={tmp_path / folder / name}.py" for folder in ("one", "two")]
-    assert main([*plugins, "--say-hello-one=name-of=me", "--two", module]) == 0
+    assert main([*plugins, "--say-hello-one=name-of=me", "--two", str(module)]) == 0
     assert sys.modules.get(name) is other
 
 
-def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for table in (RULES, DECOMPOSITIONS):
-        for name, kept in table.items():
-            monkeypatch.setitem(table, name, kept)  # pyright: ignore[reportArgumentType]
-    monkeypatch.setattr(decompositions, "REPLACED", set[str]())
+def test_replaced_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = tmp_path / "sigmoid.py"
-    plugin.write_text(SIGMOID.format("replaces=True") + DECOMPOSED.format("replacing_decomposition"), encoding="utf-8")
+    plugin.write_text(ANOTHER + OTHERS, encoding="utf-8")
     path = tmp_path / "in.mlir"
     path.write_text(
         "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
@@ -227,19 +177,15 @@ def test_replaced_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     said = opt(f"--decompose-for-kernels {path}")
     assert "edge.sigmoid" in said
     assert "edge.mul" not in said
-    for text, what in (
-        (SIGMOID.format("replaces=True"), "rule"),
-        (DECOMPOSED.format("replacing_decomposition"), "decomposition"),
-    ):
+    for text, what in ((ANOTHER, "rule"), (OTHERS, "decomposition")):
         other = tmp_path / f"other_{what}.py"
         other.write_text(text, encoding="utf-8")
         assert f"the {what} of edge.silu has been replaced already" in opt.refuse(f"--load-plugin={other} {path}")
 
 
 def test_a_plugin_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        Tool(main, capsys).refuse("--load-plugin") == "xir-opt: error: --load-plugin takes FILE.py or a module's name\n"
-    )
+    told = Tool(main, capsys).refuse("--load-plugin")
+    assert told == "xir-opt: error: --load-plugin takes FILE.py or a module's name\n"
 
 
 class CountingPass(ModulePass):
@@ -289,13 +235,13 @@ def entry_points_in(folder: Path) -> Iterator[EntryPoint]:
 UNIVERSE = Universe(all_passes={"count-them": lambda: CountingPass, "cse": lambda: CountingPass})
 
 
-def test_passes_of_other_universes(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+def test_passes_of_other_universes(monkeypatch: pytest.MonkeyPatch, module: Path) -> None:
     entry = EntryPoint("other", f"{__name__}:UNIVERSE", plugin_loading.UNIVERSES)
     monkeypatch.setattr(EntryPoint, "load", lambda self: UNIVERSE)  # pyright: ignore[reportUnknownLambdaType]
     before = PASSES["cse"]
     plugin_loading._register_universe(entry)  # pyright: ignore[reportPrivateUsage]
     assert PASSES["cse"] is before, "xir's own stay"
-    assert main(["--count-them", module]) == 0
+    assert main(["--count-them", str(module)]) == 0
     assert CountingPass.counted == 3
 
 

@@ -40,12 +40,9 @@ def test_standard_input(pt2: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytes
 
 
 def test_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    missing = tmp_path / "missing.pt2"
-    assert main(["--pt2-to-mlir", str(missing)]) == 1
-    assert capfd.readouterr().err == f"{missing}:1: error: no such file\n"
-    text = tmp_path / "text.pt2"
+    missing, text, output = tmp_path / "missing.pt2", tmp_path / "text.pt2", tmp_path / "out.mlir"
     text.write_text("no archive")
-    output = tmp_path / "out.mlir"
-    assert main(["--pt2-to-mlir", str(text), "-o", str(output)]) == 1
-    assert capfd.readouterr().err.startswith(f"{text}:1: error: not a .pt2 file")
-    assert not output.exists()
+    for path, message in ((missing, "no such file\n"), (text, "not a .pt2 file")):
+        assert main(["--pt2-to-mlir", str(path), "-o", str(output)]) == 1
+        assert capfd.readouterr().err.startswith(f"{path}:1: error: {message}")
+        assert not output.exists()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice, product
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from wire.test_node_shapes import attribute
 from xdsl.dialects import test
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i32
-from xdsl.dialects.utils import EnumAttribute
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import OptPropertyDef
 from xdsl.utils.exceptions import VerifyException
@@ -62,56 +63,53 @@ SHAPES: dict[type[xnnpack.NodeOp], tuple[tuple[int, ...], ...]] = {
 """Of all operands, then of all results; other nodes take and give 2x3."""
 
 
-def array(*values: int) -> DenseArrayBase:
-    return DenseArrayBase.from_list(i32, values)
-
-
-PROPERTIES: dict[type[xnnpack.NodeOp], dict[str, Attribute]] = {
-    xnnpack.DepthwiseConv2dOp: {"groups": IntegerAttr(32, i32)},
-    xnnpack.MaxPooling2dOp: {"kernel": array(2, 2)},
-    xnnpack.AveragePooling2dOp: {"kernel": array(2, 2)},
-    xnnpack.ArgMaxPooling2dOp: {"kernel": array(2, 2)},
-    xnnpack.StaticReduceOp: {"axes": array(1)},
-    xnnpack.StaticTransposeOp: {"perm": array(1, 0)},
-    xnnpack.StaticReshapeOp: {"new_shape": array(0)},
-    xnnpack.StaticSliceOp: {"offsets": array(1, 0), "sizes": array(1, 2)},
-    xnnpack.StaticConstantPadOp: {"pre_paddings": array(0, 1), "post_paddings": array(0, 0)},
-    xnnpack.StaticResizeBilinear2dOp: {"new_height": IntegerAttr(5, i32), "new_width": IntegerAttr(5, i32)},
-    xnnpack.ConcatenateOp: {"axis": IntegerAttr(0, i32)},
-    xnnpack.EluOp: {"alpha": FloatAttr(1.0, f32)},
-    xnnpack.LeakyReluOp: {"negative_slope": FloatAttr(0.5, f32)},
-    xnnpack.ClampOp: {"output_min": FloatAttr(0.0, f32), "output_max": FloatAttr(1.0, f32)},
+PROPERTIES: dict[type[xnnpack.NodeOp], dict[str, Any]] = {
+    xnnpack.DepthwiseConv2dOp: {"groups": 32},
+    xnnpack.MaxPooling2dOp: {"kernel": (2, 2)},
+    xnnpack.AveragePooling2dOp: {"kernel": (2, 2)},
+    xnnpack.ArgMaxPooling2dOp: {"kernel": (2, 2)},
+    xnnpack.StaticReduceOp: {"axes": (1,)},
+    xnnpack.StaticTransposeOp: {"perm": (1, 0)},
+    xnnpack.StaticReshapeOp: {"new_shape": (0,)},
+    xnnpack.StaticSliceOp: {"offsets": (1, 0), "sizes": (1, 2)},
+    xnnpack.StaticConstantPadOp: {"pre_paddings": (0, 1), "post_paddings": (0, 0)},
+    xnnpack.StaticResizeBilinear2dOp: {"new_height": 5, "new_width": 5},
+    xnnpack.ConcatenateOp: {"axis": 0},
+    xnnpack.EluOp: {"alpha": 1.0},
+    xnnpack.LeakyReluOp: {"negative_slope": 0.5},
+    xnnpack.ClampOp: {"output_min": 0.0, "output_max": 1.0},
 }
+"""Those that an op requires, and bounds."""
 
 
-KINDS: dict[type[xnnpack.NodeOp], type[EnumAttribute[Any]]] = {
-    xnnpack.UnaryOp: xnnpack.UnaryKindAttr,
-    xnnpack.BinaryOp: xnnpack.BinaryKindAttr,
-    xnnpack.StaticReduceOp: xnnpack.ReduceKindAttr,
-}
-
-
-def element(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple[int, ...]) -> Attribute:
-    """An element type of a datatype, with scales that suit the operand or result at `position`."""
-    for known, name in PLAIN_DATATYPES.items():
-        if name == datatype:
-            return known
-    for storage, name in PER_TENSOR_DATATYPES.items():
-        if name == datatype:
-            return UniformType.per_tensor(storage, f32, SCALE, 0)
+@cache
+def tensor(datatype: str, op: type[xnnpack.NodeOp], position: int, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """A tensor of a datatype, with scales that suit the operand or result at `position`."""
     axis = op.FILTER.axis if op.FILTER is not None and position == 1 else 0
-    for storage, name in PER_CHANNEL_DATATYPES.items():
-        if name == datatype:
-            return UniformType.per_axis(storage, f32, axis, [SCALE] * shape[axis])
-    if datatype == "QBInt4":
-        return UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE))
-    return DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1)
+    elements = {
+        **{name: plain for plain, name in PLAIN_DATATYPES.items()},
+        **{name: UniformType.per_tensor(stored, f32, SCALE, 0) for stored, name in PER_TENSOR_DATATYPES.items()},
+        **{
+            name: UniformType.per_axis(stored, f32, axis, [SCALE] * shape[axis])
+            for stored, name in PER_CHANNEL_DATATYPES.items()
+        },
+        "QBInt4": UniformType.blockwise(i4, f32, {0: 1, 1: 32}, np.full((shape[0], max(shape[-1] // 32, 1)), SCALE)),
+        "QDInt8": DynamicType.of(op.FILTER.row_rank if op.FILTER is not None else 1),
+    }
+    return TensorType(elements[datatype], shape)
 
 
-def required(op: type[xnnpack.NodeOp]) -> set[str]:
-    """The properties that the op cannot be built without."""
+@cache
+def properties_of(op: type[xnnpack.NodeOp], key: Key) -> dict[str, Attribute]:
+    """Those that the op cannot be built without, and bounds."""
+    given = PROPERTIES.get(op, {}) | ({"kind": key} if isinstance(key, str) else {})
     properties = op.get_irdl_definition().properties.items()
-    return {name for name, each in properties if not isinstance(each, OptPropertyDef) and each.default_value is None}
+    required = {
+        name for name, each in properties if not isinstance(each, OptPropertyDef) and each.default_value is None
+    }
+    missing = required - given.keys()
+    assert not missing, f"PROPERTIES of test_signatures.py gives {op.name} no {', '.join(sorted(missing))}"
+    return {name: attribute(op, value) for name, value in given.items()}
 
 
 def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
@@ -122,17 +120,12 @@ def build(op: type[xnnpack.NodeOp], key: Key, form: Form) -> xnnpack.NodeOp:
     if op is xnnpack.ConcatenateOp:
         shapes = (*shapes[:-1], (2 * count, 3))
     types = [
-        None if name is None else TensorType(element(name, op, i, shape), shape)
+        None if name is None else tensor(name, op, i, shape)
         for i, (name, shape) in enumerate(zip(form, shapes, strict=True))
     ]
     values = [None if t is None else test.TestOp(result_types=[t]).results[0] for t in types[:count]]
-    properties = dict(PROPERTIES.get(op, {}))
-    if isinstance(key, str):
-        properties["kind"] = KINDS[op](KINDS[op].enum_type(key))
-    missing = required(op) - properties.keys()
-    assert not missing, f"PROPERTIES of test_signatures.py gives {op.name} no {', '.join(sorted(missing))}"
     operands = [[value for value in values if value is not None]] if isinstance(key, int) else values
-    return op(operands=operands, result_types=[t for t in types[-results:] if t], properties=properties)
+    return op(operands=operands, result_types=[t for t in types[-results:] if t], properties={**properties_of(op, key)})
 
 
 def forms(op: type[xnnpack.NodeOp], key: Key, every: int) -> Iterator[Form]:
@@ -153,23 +146,17 @@ def forms(op: type[xnnpack.NodeOp], key: Key, every: int) -> Iterator[Form]:
             yield (*form[:place], name, *form[place + 1 :])
 
 
-@pytest.mark.parametrize(("op", "key"), ROWS, ids=[f"{op.name}-{key}" for op, key in ROWS])
-def test_the_verifier_accepts_the_table(op: type[xnnpack.NodeOp], key: Key):
-    signatures = op.signatures(key)
-    assert signatures
-    for signature in signatures:
-        build(op, key, (*signature.operands, *signature.results)).verify()
-
-
-@pytest.mark.parametrize(("op", "key"), ROWS, ids=[f"{op.name}-{key}" for op, key in ROWS])
-def test_verifying_looks_at_types_alone(op: type[xnnpack.NodeOp], key: Key):
+def test_the_verifier_accepts_the_table_and_looks_at_types_alone() -> None:
     """That is what `VerifiedByTypes` promises, by which the verifier passes over equal nodes."""
-    assert op.has_trait(VerifiedByTypes)
-    assert not op.get_irdl_definition().attributes
-    for signature in op.signatures(key):
-        node = build(op, key, (*signature.operands, *signature.results))
-        node.operands = [TypeAlone(value.type) for value in node.operands]
-        node.verify_()
+    for op, key in ROWS:
+        assert op.has_trait(VerifiedByTypes)
+        assert not op.get_irdl_definition().attributes
+        assert op.signatures(key)
+        for signature in op.signatures(key):
+            node = build(op, key, (*signature.operands, *signature.results))
+            node.verify()
+            node.operands = [TypeAlone(value.type) for value in node.operands]
+            node.verify_()
 
 
 class TypeAlone(SSAValue):
@@ -207,4 +194,4 @@ def test_the_verifier_accepts_nothing_else(op: type[xnnpack.NodeOp], key: Key, e
 
 def test_datatypes_are_those_of_the_wire():
     for name in (*PLAIN_DATATYPES.values(), "QInt8", "QCInt4", "QBInt4", "QDInt8"):
-        assert datatype_of(element(name, xnnpack.FullyConnectedOp, 1, (32, 32))) == name
+        assert datatype_of(tensor(name, xnnpack.FullyConnectedOp, 1, (32, 32)).element_type) == name

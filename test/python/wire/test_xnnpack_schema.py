@@ -70,34 +70,30 @@ def test_the_rest_of_the_graph_is_stocks(stock: FileSchema) -> None:
     assert list(ours.enums["XNNDatatype"].members.values()) == list(stock.enums["XNNDatatype"].members.values())
 
 
-@pytest.mark.parametrize("op", xnnpack.NODE_OPS, ids=lambda op: op.name)
-def test_every_slot_is_something_that_the_op_has(op: type[xnnpack.NodeOp]) -> None:
-    definition: OpDef = op.get_irdl_definition()
-    values = {name for name, _ in (*definition.operands, *definition.results)}
-    for slot in op.WIRE.slots:
-        match slot:
-            case ValueSlot(field=field):
-                assert field in values
-            case UIntSlot(field=field) | UIntsSlot(field=field) | CountSlot(field=field) | FloatSlot(field=field):
-                assert field in definition.properties
-            case DerivedSlot(field=field):
-                assert isinstance(getattr(op, field), property)
-            case FlagsSlot(bits=bits):
-                assert bits.keys() <= definition.properties.keys()
-            case _:
-                pass
-
-
-@pytest.mark.parametrize("op", xnnpack.NODE_OPS, ids=lambda op: op.name)
-def test_every_operand_result_and_property_is_written(op: type[xnnpack.NodeOp]) -> None:
-    definition: OpDef = op.get_irdl_definition()
-    stored = (ValueSlot, UIntSlot, UIntsSlot, FloatSlot)
-    written = {slot.field for slot in op.WIRE.slots if isinstance(slot, stored)}
-    written |= {bit for slot in op.WIRE.slots if isinstance(slot, FlagsSlot) for bit in slot.bits}
-    elsewhere = {"debug_handle", "output_min", "output_max", "kind"}
-    named = {name for name, _ in (*definition.operands, *definition.results)} | definition.properties.keys()
-    assert named - elsewhere == written
-    assert (op.WIRE.bounds != "none") == issubclass(op, xnnpack.BoundedOp)
+def test_every_slot_is_something_that_the_op_has_and_the_reverse() -> None:
+    for op in xnnpack.NODE_OPS:
+        definition: OpDef = op.get_irdl_definition()
+        values = {name for name, _ in (*definition.operands, *definition.results)}
+        written, elsewhere = set[str](), {"debug_handle", "output_min", "output_max", "kind"}
+        for slot in op.WIRE.slots:
+            match slot:
+                case ValueSlot(field=field):
+                    assert field in values, op.name
+                    written.add(field)
+                case UIntSlot(field=field) | UIntsSlot(field=field) | FloatSlot(field=field):
+                    assert field in definition.properties, op.name
+                    written.add(field)
+                case CountSlot(field=field):
+                    assert field in definition.properties, op.name
+                case DerivedSlot(field=field):
+                    assert isinstance(getattr(op, field), property), op.name
+                case FlagsSlot(bits=bits):
+                    assert bits.keys() <= definition.properties.keys(), op.name
+                    written |= set(bits)
+                case _:
+                    pass
+        assert (values | definition.properties.keys()) - elsewhere == written, op.name
+        assert (op.WIRE.bounds != "none") == issubclass(op, xnnpack.BoundedOp), op.name
 
 
 def test_the_generated_files_are_up_to_date(generator: ModuleType) -> None:
