@@ -93,8 +93,8 @@ def test_one_end_alone_is_narrowed_where_the_outputs_feel_the_other() -> None:
     for (each,) in inputs:
         each[:, 1] = each[:, 1].roll(1)
         each[::32, 0], each[1::32, 1] = each[::32, 0].abs(), -each[::32, 0].abs()
-    model = Outliers(0.0)
-    model.head.weight.data[:, 1] = 3.0
+    model = outliers(0.0)
+    model[1].weight.data[:, 1] = 3.0
     found = xir.quantize(model, inputs[0], inputs, QuantConfig(equalization=False))
     nodes = [node for node in found.graph_module.graph.nodes if ".quantize_per_tensor.default" in str(node.target)]
     scale, zero_point = nodes[1].args[1:3]
