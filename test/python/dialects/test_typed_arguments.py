@@ -1,4 +1,4 @@
-"""The arguments of edge ops are what type checkers are told; `importer/test_edge_ops.py` compares those of each call."""
+"""The arguments of edge ops are what type checkers are told; `importer/test_edge_ops.py` compares them in each call."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from ops.surface import Cases, assert_each_whole, assert_whole, case, dozens, r, trained
+from reference.modules import Calling
 from torch import nn
 
 IMAGE = r(2, 4, 9, 10)
@@ -16,17 +17,14 @@ ROW = r(2, 4, 13)
 pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
 
 
-class Residual(nn.Module):
+def residual(m: Any, x: torch.Tensor) -> torch.Tensor:
     """conv, norm, activation twice, the first one's result added."""
+    y = F.hardtanh(m.norm1(m.conv1(x)))
+    return y + m.norm2(m.conv2(y))
 
-    def __init__(self, conv: type[nn.Module], norm: type[nn.Module]):
-        super().__init__()
-        self.conv1, self.norm1 = conv(4, 4, 3, padding=1), norm(4)
-        self.conv2, self.norm2 = conv(4, 4, 3, padding=1), norm(4)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = F.hardtanh(self.norm1(self.conv1(x)))
-        return y + self.norm2(self.conv2(y))
+CONVS = {f"conv{i}": nn.Conv2d(4, 4, 3, padding=1) for i in (1, 2)}
+NORMS = {f"norm{i}": nn.BatchNorm2d(4) for i in (1, 2)}
 
 
 def name(options: dict[str, Any]) -> str:
@@ -135,7 +133,7 @@ def test_conv_transpose1d(cases: Cases) -> None:
         case("shared weight", lambda x, w=r(4, 4, 3, 3): F.conv2d(F.conv2d(x, w), w), IMAGE),
         case("flattened", trained(nn.Sequential(nn.Conv2d(4, 16, (2, 1), padding="same"), nn.Flatten())), IMAGE),
         case("padded before", lambda x, w=r(2, 4, 3, 3): F.conv2d(F.pad(x, (0, 1, 2, 0)), w, stride=2), IMAGE),
-        case("residual 2d", trained(Residual(nn.Conv2d, nn.BatchNorm2d)), IMAGE),
+        case("residual 2d", trained(Calling(residual, **CONVS, **NORMS)), IMAGE),
         case("relu between conv and norm", trained(nn.Sequential(nn.Conv2d(4, 3, 3), nn.ReLU(), nn.BatchNorm2d(3))),
              IMAGE),
         case("transposed and norm", trained(nn.Sequential(nn.ConvTranspose2d(4, 6, 3, groups=2), nn.BatchNorm2d(6))),

@@ -94,12 +94,12 @@ def of_constants(name: str, given: tuple[Any, ...], less: float) -> Arguments:
     return case(name, **{key: known(value) for key, value in arguments.items()})
 
 
-CASES += [
+CASES.extend(
     of_constants(name, given, less)
     for name in sorted({name.removeprefix("edge.") for name in EVALUATORS.keys() - STAY} | set(COMPOSITES))
     for given in ATEN_CALLS[name]
     for less in (0, 0.5)
-]
+)
 
 COARSE = {"edge.gelu": 1e-7 + 1.5e-7 * 3.25 / 2}
 """How far from the exact result ATen's own may be, where that is more than fp32's rounding: its erf on x86 is a formula
