@@ -80,6 +80,34 @@ def test_the_matrices_filter(outputs: int, taps: int) -> None:
     assert got == [sum(signal[i + k] * kernel[k] for k in range(taps)) for i in range(outputs)]
 
 
+@settings(max_examples=examples(10), **DETERMINISTIC)
+@given(
+    form=st.sampled_from(FORMS),
+    size=st.tuples(st.integers(3, 15), st.integers(3, 15)),
+    kernel=st.tuples(st.sampled_from((1, 3, 5)), st.sampled_from((1, 3, 5))),
+    padding=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    has_bias=st.booleans(),
+    has_relu=st.booleans(),
+)
+def test_any_geometry(
+    form: tuple[int, int],
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    padding: tuple[int, int],
+    has_bias: bool,
+    has_relu: bool,
+) -> None:
+    allowed = {1: (1,), 3: (1, 2, 4), 5: (1, 2)}
+    assume(all(tile in allowed[taps] for tile, taps in zip(form, kernel, strict=True)))
+    assume(all(n + 2 * p >= k for n, p, k in zip(size, padding, kernel, strict=True)))
+    torch.manual_seed(sum((*size, *padding)))
+    layers = [nn.Conv2d(3, 5, kernel, padding=padding, bias=has_bias), *([nn.ReLU()] if has_relu else [])]
+    model, image = nn.Sequential(*layers).eval(), torch.randn(2, 3, *size)
+    program = lowered(model, image, InForm(form))
+    assert forms_in(program) == {f'"conv2d as F({form[0]}x{form[1]})"'}
+    assert_exact(program, model, image)
+
+
 @st.composite
 def tiled_axes(draw: st.DrawFn) -> tuple[int, Axis]:
     """Outputs that are computed together along a dimension, and the dimension."""
@@ -93,31 +121,24 @@ def tiled_axes(draw: st.DrawFn) -> tuple[int, Axis]:
     return outputs, Axis(draw(st.integers(least, least + 12)), taps, pad, pad, stride, dilation)
 
 
-@settings(max_examples=examples(25), **DETERMINISTIC)
-@given(
-    vertical=tiled_axes(),
-    horizontal=tiled_axes(),
-    by_gemm=st.booleans(),
-    has_bias=st.booleans(),
-    has_relu=st.booleans(),
-)
-def test_any_geometry(
-    vertical: tuple[int, Axis], horizontal: tuple[int, Axis], by_gemm: bool, has_bias: bool, has_relu: bool
+@settings(max_examples=examples(15), **DETERMINISTIC)
+@given(vertical=tiled_axes(), horizontal=tiled_axes(), has_bias=st.booleans(), has_relu=st.booleans())
+def test_any_geometry_by_gemm(
+    vertical: tuple[int, Axis], horizontal: tuple[int, Axis], has_bias: bool, has_relu: bool
 ) -> None:
-    """By GEMM, products are plain ones, whatever the form."""
+    """Products are plain ones, whatever the form."""
     (height, rows), (width, columns) = vertical, horizontal
-    form = Form(height, width, by_gemm)
-    assume(Convolution(rows, columns, 3, 5).differs_by_gemm(form) if by_gemm else not form.is_direct)
+    form = Form(height, width, by_gemm=True)
+    assume(Convolution(rows, columns, 3, 5).differs_by_gemm(form))
     torch.manual_seed(rows.size)
     taps, stride, padding, dilation = (
         (getattr(rows, of), getattr(columns, of)) for of in ("taps", "stride", "before", "dilation")
     )
     layers = [nn.Conv2d(3, 5, taps, stride, padding, dilation, bias=has_bias), *([nn.ReLU()] if has_relu else [])]
     model, image = nn.Sequential(*layers).eval(), torch.randn(2, 3, rows.size, columns.size)
-    program = lowered(model, image, InForm((height, width), by_gemm))
+    program = lowered(model, image, InForm((height, width), by_gemm=True))
     assert forms_in(program) == {f'"conv2d as {form}"'}
-    products = [op for op in program.module.walk() if isinstance(op, xnnpack.Conv2dOp)]
-    assert all(op.is_pointwise for op in products) or not by_gemm
+    assert all(op.is_pointwise for op in program.module.walk() if isinstance(op, xnnpack.Conv2dOp))
     assert_exact(program, model, image)
 
 
