@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import random
+import re
+import struct
 import tracemalloc
 from collections.abc import Callable
 
@@ -12,8 +15,8 @@ from emitter.sample_modules import CONVOLUTIONS, MIXED, QUANTIZED, SHARED, emitt
 from xdsl.dialects.builtin import ModuleOp
 
 from xir.emitter import FormatError, emit, read
-from xir.emitter.codec import Tree, encode
-from xir.emitter.container import read_container, write_container
+from xir.emitter.codec import Tree, decode, encode
+from xir.emitter.container import Segment, read_container, write_container
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -58,40 +61,25 @@ def test_read_and_written_again_is_the_same(data: bytes):
     assert emitted(parse_module(again, text), again) == data
 
 
-@pytest.mark.parametrize("text", [MIXED, CONVOLUTIONS, QUANTIZED])
-def test_writing_is_deterministic(text: str):
-    assert sample(text) == sample(text)
-
-
-def test_the_graph_is_read_as_it_was_written():
-    ctx = with_weights()
-    written = lowered(CONVOLUTIONS, ctx)
-    read_ctx = XirContext()
-    module = read(emitted(written, ctx), read_ctx)
-    before, after = ([op for op in m.walk() if op.name.startswith("xnnpack.")] for m in (written, module))
-    assert [op.name for op in before] == [op.name for op in after]
-    for op, again in zip(before, after, strict=True):
-        assert op.name == "xnnpack.constant" or op.properties == again.properties
-        assert [r.type for r in op.results] == [r.type for r in again.results]
-    assert "value_ids" not in module_to_text(module)
+def linear(resource: str, inputs: int, outputs: int) -> str:
+    return f"""xnnpack.subgraph(%x) : (tensor<1x{inputs}xf32>) -> tensor<1x{outputs}xf32> {{
+      ^bb0(%a: tensor<1x{inputs}xf32>):
+        %w = xnnpack.constant dense_resource<{resource}> : tensor<{outputs}x{inputs}xf32>
+        %y = xnnpack.fully_connected %a, %w
+           : (tensor<1x{inputs}xf32>, tensor<{outputs}x{inputs}xf32>) -> tensor<1x{outputs}xf32>
+        xnnpack.yield %y : tensor<1x{outputs}xf32>
+      }}"""
 
 
 def test_equal_constants_are_stored_once():
     ctx = XirContext()
     ctx.blobs.set("a", np.ones((64, 64), np.float32))
     ctx.blobs.set("b", np.ones((64, 64), np.float32))
-    body = """
-      xnnpack.subgraph(%x) : (tensor<1x64xf32>) -> tensor<1x64xf32> {
-      ^bb0(%a: tensor<1x64xf32>):
-        %w = xnnpack.constant dense_resource<RESOURCE> : tensor<64x64xf32>
-        %y = xnnpack.fully_connected %a, %w : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
-        xnnpack.yield %y : tensor<1x64xf32>
-      }"""
     text = f"""
     func.func @forward(%x: tensor<1x64xf32>)
         -> (tensor<1x64xf32>, tensor<1x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {{
-      %0 = {body.replace("RESOURCE", "a")}
-      %1 = {body.replace("RESOURCE", "b")}
+      %0 = {linear("a", 64, 64)}
+      %1 = {linear("b", 64, 64)}
       %2 = edge.constant dense_resource<a> : tensor<64x64xf32>
       %3 = edge.constant dense_resource<b> : tensor<64x64xf32>
       func.return %0, %1, %2, %3 : tensor<1x64xf32>, tensor<1x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
@@ -104,41 +92,35 @@ def test_equal_constants_are_stored_once():
     assert len(container.segments) == 3
 
 
+class Counter:
+    size = 0
+
+    def write(self, data: object) -> None:
+        self.size += len(memoryview(data))  # pyright: ignore[reportArgumentType]
+
+
+def peak(action: Callable[[], object]) -> int:
+    """The most bytes that are allocated meanwhile."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_large_model_needs_no_second_copy():
     """Writing and reading 32 MB of weights allocates a small part of that."""
-    ctx = XirContext()
+    ctx, sink = XirContext(), Counter()
     weights = np.ones((1024, 8192), np.float32)
     ctx.blobs.set("w", weights)
-    module = lowered(
-        """
-        func.func @forward(%x: tensor<1x8192xf32>) -> (tensor<1x1024xf32>, tensor<1024x8192xf32>) {
-          %0 = xnnpack.subgraph(%x) : (tensor<1x8192xf32>) -> tensor<1x1024xf32> {
-          ^bb0(%a: tensor<1x8192xf32>):
-            %w = xnnpack.constant dense_resource<w> : tensor<1024x8192xf32>
-            %y = xnnpack.fully_connected %a, %w : (tensor<1x8192xf32>, tensor<1024x8192xf32>) -> tensor<1x1024xf32>
-            xnnpack.yield %y : tensor<1x1024xf32>
-          }
-          %1 = edge.constant dense_resource<w> : tensor<1024x8192xf32>
-          func.return %0, %1 : tensor<1x1024xf32>, tensor<1024x8192xf32>
-        }""",
-        ctx,
-    )
-
-    class Counter:
-        size = 0
-
-        def write(self, data: object) -> None:
-            self.size += len(memoryview(data))  # pyright: ignore[reportArgumentType]
-
-    def peak(action: Callable[[], object]) -> int:
-        tracemalloc.start()
-        try:
-            action()
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    sink = Counter()
+    text = f"""
+    func.func @forward(%x: tensor<1x8192xf32>) -> (tensor<1x1024xf32>, tensor<1024x8192xf32>) {{
+      %0 = {linear("w", 8192, 1024)}
+      %1 = edge.constant dense_resource<w> : tensor<1024x8192xf32>
+      func.return %0, %1 : tensor<1x1024xf32>, tensor<1024x8192xf32>
+    }}"""
+    module = lowered(text, ctx)
     assert peak(lambda: emit(module, ctx, sink)) < weights.nbytes // 16
     # The kernel's constant and the delegate's weight have equal bytes.
     assert weights.nbytes < sink.size < weights.nbytes + 4096
@@ -200,21 +182,17 @@ def test_truncations(data: bytes):
 def test_flipped_bits(data: bytes):
     generator = random.Random(0)
     outcomes: list[bool] = []
-    for _ in range(600):
+    for _ in range(200):
         damaged = bytearray(data)
         for _ in range(generator.randint(1, 3)):
             damaged[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
         outcomes.append(read_or_refuse(bytes(damaged)))
     # Both happen: the damage is neither always fatal nor always in the weights.
-    assert 50 < sum(outcomes) < 550
+    assert 15 < sum(outcomes) < 185
 
 
 def changed(data: bytes, change: Callable[[Tree, list[bytes]], None]) -> bytes:
     """The file with its program or its segments changed."""
-    import io
-
-    from xir.emitter.container import Segment
-
     container = read_container(data)
     segments = [bytes(segment) for segment in container.segments]
     change(container.program, segments)
@@ -267,15 +245,12 @@ def plan(program: Tree) -> Tree:
     ],
 )
 def test_unsound_programs(change: Callable[[Tree, list[bytes]], None], message: str):
-    with pytest.raises(FormatError) as error:
+    with pytest.raises(FormatError, match=re.escape(message)):
         read(changed(FILES["mixed"], change), XirContext())
-    assert message in str(error.value)
 
 
 def graph_of(data: bytes) -> Tree:
     """The graph of the first delegate, in segment 1."""
-    from xir.emitter.codec import decode
-
     segment = bytes(read_container(data).segments[1])
     return decode(load_schema("xnnpack"), segment[32:])
 
@@ -333,9 +308,8 @@ def node(graph: Tree, index: int) -> Tree:
     ],
 )  # fmt: skip
 def test_unsound_graphs(change: Callable[[Tree], object], message: str):
-    with pytest.raises(FormatError) as error:
+    with pytest.raises(FormatError, match=re.escape(message)):
         read(with_graph(change), XirContext())
-    assert message in str(error.value)
 
 
 def params(graph: Tree, index: int) -> Tree:
@@ -359,9 +333,8 @@ def params(graph: Tree, index: int) -> Tree:
     ],
 )
 def test_unsound_quantization(change: Callable[[Tree], object], message: str):
-    with pytest.raises(FormatError) as error:
+    with pytest.raises(FormatError, match=re.escape(message)):
         read(with_graph(change, FILES["quantised"]), XirContext())
-    assert message in str(error.value)
 
 
 def test_scales_in_the_graph():
@@ -376,8 +349,6 @@ def test_scales_in_the_graph():
 
 def test_older_homes_of_constants():
     """Behind the blob's header, in the graph, and in the program; written again, they are where 1.5 has them."""
-    import struct
-
     reference = FILES["mixed"]
     weights = np.array([1.0, -2.0, 3.0], np.float32).tobytes()
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torch.nn import functional as F  # noqa: N812
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, ModuleOp, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 
 from xir.api import XnnpackPartitioner, to_edge
@@ -25,7 +25,7 @@ from xir.importer import decompose, import_exported_program, import_pt2, steps
 from xir.importer.interpreter import run_module
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
-from xir.ir.location import find_file_location, find_name
+from xir.ir.location import find_name
 from xir.ir.parser import parse_module
 from xir.ir.printer import module_to_text
 from xir.ir.verifier import verify
@@ -137,15 +137,6 @@ def test_nested_inputs_and_outputs() -> None:
     assert str(func.attributes["xir.out_spec"]) == "\"D2#1#2('sum':$,'rest':L2#1#1($,$))\""
 
 
-def test_unused_input_keeps_its_place() -> None:
-    assert len(function_of(check(lambda x, y: y + 1, X, torch.rand(4))).body.block.args) == 2
-
-
-def test_numbers_as_outputs() -> None:
-    module = check(lambda x: (x + 1, 3, True, {"rate": -0.0, "again": 3}), X)
-    assert names(module).count("_local_scalar_dense") == 4
-
-
 def windows(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """`unfold` in Python that counts an open size, and so makes windows of the example's alone."""
     starts = range(0, self.shape[dimension] - size + 1, step)
@@ -233,18 +224,11 @@ def window_mask(x: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (lambda x: x * 2 + 1, "mul.Scalar add.Scalar"),
         (lambda x: 1 - x, "rsub.Scalar"),
-        (lambda x: x.flatten(), "view"),
-        (lambda x: x.reshape(3, 2), "view"),
-        (lambda x: torch.softmax(x, -1), "_softmax"),
         (lambda x: x.half().float(), "_to_copy _to_copy"),
-        (lambda x: F.relu6(x), "hardtanh"),
         (lambda x: F.selu(x), "elu"),
         (lambda x: x.chunk(3, 1)[1], "split.Tensor"),
-        (lambda x: x.max(1)[1], "max.dim"),
         (lambda x: torch.where(x > 0.7, x, 0.0), "gt.Scalar scalar_tensor where.self"),
-        (lambda x: x[:, None, 1:], "unsqueeze slice.Tensor"),
         (lambda x: torch.erfinv(x / 2), "div.Scalar opaque"),
         # torch's decompositions answer structures of their own, of which a result is a field.
         (torch.aminmax, "amin amax"),
@@ -261,34 +245,14 @@ def test_operators_that_stay_or_decompose(function: Model, expected: str) -> Non
 
 
 LAYERS: list[tuple[nn.Module, Tensor]] = [
-    *((layer, IMAGE) for layer in (
-        nn.Conv2d(4, 6, 3, stride=2, padding=1),
-        nn.Conv2d(4, 6, 3, padding="same"),
-        nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1),
-        nn.BatchNorm2d(4),
-        nn.GroupNorm(2, 4),
-        nn.InstanceNorm2d(4, affine=True),
-        nn.LayerNorm([4, 8, 8]),
-        nn.PReLU(4),
-        nn.Hardswish(),
-        nn.Hardsigmoid(),
-        nn.GELU("tanh"),
-        nn.Sequential(nn.BatchNorm2d(4), nn.SiLU(inplace=True)),
-        nn.Dropout(0.5),
-        nn.MaxPool2d(2),
-        nn.AdaptiveAvgPool2d((3, 5)),
-        nn.Upsample(scale_factor=2, mode="bilinear"),
-        nn.PixelShuffle(2),
-        nn.Softmax2d(),
-        nn.ReflectionPad2d(2),
-        nn.LocalResponseNorm(2),
-    )),
+    (nn.LocalResponseNorm(2), IMAGE),
+    (nn.Sequential(nn.BatchNorm2d(4), nn.SiLU(inplace=True)), IMAGE),
     *((nn.Linear(3, 4).to(dtype), X.to(dtype)) for dtype in (torch.bfloat16, torch.float16, torch.float64)),
     (tied_layers(), X),
-    (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), torch.rand(2, 5, 8)),
     # torch's own decompositions write in place, or call mkldnn where it is there.
     *((layer(8, 4, num_layers=2, bidirectional=True), torch.rand(3, 2, 8)) for layer in (nn.LSTM, nn.GRU, nn.RNN)),
-]  # fmt: skip
+]
+"""`ops/` has layers that are delegated, in which nothing is opaque either."""
 
 
 @pytest.mark.parametrize(("model", "x"), LAYERS, ids=lambda value: type(value).__name__)
@@ -425,10 +389,9 @@ def test_offsets_of_bags(padding_idx: int | None) -> None:
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
-@pytest.mark.parametrize("offsets", [[0, 2], [0, 2, 2, 4], [0, 3, 5]])
-def test_bags_that_end_early(mode: str, offsets: list[int]) -> None:
+def test_bags_that_end_early(mode: str) -> None:
     """The last offset is where the last bag ends, if eager's mode has it so."""
-    for padding_idx in (None, 4):
+    for offsets, padding_idx in product(([0, 2], [0, 2, 2, 4], [0, 3, 5]), (None, 4)):
         bags = partial(F.embedding_bag, mode=mode, include_last_offset=True, padding_idx=padding_idx)
         check(lambda i, w, o, bags=bags: bags(i, w, o), INDICES, WEIGHT, torch.tensor(offsets))
 
@@ -550,11 +513,6 @@ def test_what_is_refused(model: Model, x: Tensor | Callable[[], Tensor], options
         imported(model, (x if isinstance(x, Tensor) else x(),), **options)
 
 
-class Pairs(nn.Module):
-    def forward(self, x: list[Tensor], *, more: dict[str, Tensor]) -> Tensor:
-        return torch.einsum("ij,jk->ik", x[0], x[1]) + more["bias"]
-
-
 @pytest.mark.parametrize(
     ("shapes", "name"),
     [
@@ -564,9 +522,12 @@ class Pairs(nn.Module):
     ],
 )
 def test_a_refused_input_has_the_name_that_forward_gives_it(shapes: Any, name: str) -> None:
+    def forward(_: nn.Module, x: list[Tensor], *, more: dict[str, Tensor]) -> Tensor:
+        return torch.einsum("ij,jk->ik", x[0], x[1]) + more["bias"]
+
     bias = torch.ones(3, 5) if name[0] == "m" else torch.ones(1, 1)
     x = [torch.ones(1 if name[0] == "m" else 3, 4), torch.ones(4, 5)]
-    program = torch.export.export(Pairs(), (x,), {"more": {"bias": bias}}, dynamic_shapes=shapes)
+    program = torch.export.export(Calling(forward), (x,), {"more": {"bias": bias}}, dynamic_shapes=shapes)
     message = f"input '{name}': error: dimension {int(name == 'x[1]')} of input '{name}' has no upper bound: give one"
     with pytest.raises(DiagnosticError, match=f"^{re.escape(message)}"):
         import_exported_program(program, XirContext())
@@ -613,28 +574,7 @@ def test_sizes_that_the_program_fixes_are_numbers() -> None:
     assert "?" not in module_to_text(imported(model, (torch.randn(2),), dynamic_shapes=shapes))
 
 
-def test_locations_are_the_users_lines() -> None:
-    class Located(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            y = F.gelu(x)  # one
-            return y.flatten()  # two
-
-    first, second = [op for op in imported(Located(), (X,)).walk() if isinstance(op, edge.EdgeOp)]
-    for op, name, text in ((first, "gelu", "# one"), (second, "flatten", "# two")):
-        place = find_file_location(op.location)
-        assert place is not None
-        assert (place.filename.data, place.line.data) == (__file__, line_of(__file__, text))
-        assert find_name(op.location) == name
-
-
 # Files
-
-
-def test_pt2_file(tmp_path: Path) -> None:
-    path = tmp_path / "model.pt2"
-    torch.export.save(torch.export.export(Stateful(), (X,)), path)
-    module = import_pt2(path, XirContext())
-    assert any(isinstance(op.value, DenseResourceAttr) for op in module.walk() if isinstance(op, edge.ConstantOp))
 
 
 def test_files_that_are_no_pt2(tmp_path: Path) -> None:

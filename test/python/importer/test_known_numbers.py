@@ -1,4 +1,4 @@
-"""Numbers that a program reads of its own constants and buffers are known when it is imported."""
+"""Numbers of operators: what a program reads of its own constants is known when it is imported, sizes are operands."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 import torch
 from reference.meeting import check
-from reference.modules import Calling
+from reference.modules import Calling, Function
+from reference.runtimes import agree
 from torch import Tensor, nn
+from torch.export import Dim
 
+from xir.api import XnnpackPartitioner, to_edge
 from xir.importer.importer import import_exported_program
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
@@ -57,3 +60,19 @@ def test_what_is_written_is_not_known() -> None:
     program = torch.export.export(model_of(counted), (torch.arange(6.0),))
     with pytest.raises(DiagnosticError, match="depends on the data"):
         import_exported_program(program, XirContext())
+
+
+def sizes(x: Tensor) -> tuple[Tensor, ...]:
+    """Sizes among the numbers of operators."""
+    rows, columns = x.shape
+    return (
+        *(x * rows, x + columns, x - rows, torch.full((3,), rows), torch.arange(rows)),
+        *(torch.arange(2, columns + 2), torch.arange(rows, dtype=torch.float32) * x[:, 0]),
+    )
+
+
+def test_sizes_are_numbers_of_operators() -> None:
+    model, x = Function(sizes), torch.randn(3, 4)
+    exported = torch.export.export(model, (x,), dynamic_shapes=(({0: Dim("rows", max=5), 1: Dim("columns", max=6)},),))
+    for program in (to_edge(exported), to_edge(exported).to_backend(XnnpackPartitioner())):
+        agree(program.to_executorch().buffer, model, ([torch.randn(size)] for size in ((3, 4), (5, 6), (2, 3))))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reference.modules import Calling
 from reference.runtimes import both
 from torch import Tensor, nn
 from torch.export import Dim
@@ -66,31 +67,19 @@ def operator() -> Any:
     library._destroy()  # pyright: ignore[reportPrivateUsage]
 
 
-class Regions(nn.Module):
+def regions(how: tuple[Any, ...]) -> Calling:
     """Parts of features, as a detector's head takes them."""
-
-    def __init__(self, *how: Any) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.how = how
-        self.features = nn.Conv2d(3, 4, 3, padding=1)
-
-    def forward(self, image: Tensor, rois: Tensor) -> Tensor:
-        return torch.ops.torchvision.roi_align(self.features(image).relu(), rois, *self.how)
+    torch.manual_seed(0)
+    align = torch.ops.torchvision.roi_align
+    features = nn.Conv2d(3, 4, 3, padding=1)
+    return Calling(lambda m, image, rois: align(m.features(image).relu(), rois, *how), features=features)
 
 
 # Inside, over the edges, behind the image, of no size, as wide as one pixel, and with samples at the two limits.
 BOXES = [
-    [1, 2, 20, 25],
-    [-9, -6, 30, 12],
-    [28, 28, 60, 45],
-    [40, 50, 60, 70],
-    [5, 5, 5, 5],
-    [7, 3, 8, 30.5],
-    [3, -4, 20, 20],
-    [3, 10, 20, 34],
+    *([1, 2, 20, 25], [-9, -6, 30, 12], [28, 28, 60, 45], [40, 50, 60, 70]),
+    *([5, 5, 5, 5], [7, 3, 8, 30.5], [3, -4, 20, 20], [3, 10, 20, 34]),
 ]
-
 
 GATHERED = ["edge.select.int", "edge._to_copy", "edge.index_select"]
 """The images of the parts, where there are several."""
@@ -100,7 +89,7 @@ GATHERED = ["edge.select.int", "edge._to_copy", "edge.index_select"]
 @pytest.mark.parametrize("images", [1, 2])
 def test_regions(images: int, ratio: int, aligned: bool) -> None:
     how = (0.5, 3, 5, ratio, aligned)
-    model = Regions(*how).eval()
+    model = regions(how).eval()
     pixels = torch.randn(images, 3, 16, 15)
     shapes = {"image": None, "rois": {0: Dim("parts", min=2, max=40)}}
     rois = torch.tensor([[float(index % images), *box] for index, box in enumerate(BOXES)])

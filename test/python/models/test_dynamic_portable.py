@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
+from reference.modules import Calling
 from reference.runtimes import agree
 from torch import nn
 from torch.export import Dim
@@ -21,44 +19,28 @@ SIZES = ((8, 16), (1, 1), (3, 16), (8, 2))
 Shape = tuple[int | Dim, ...]
 
 
-class Function(nn.Module):
-    """A module out of a function of its inputs and layers."""
-
-    def __init__(self, function: Callable[..., Any], *layers: nn.Module):
-        super().__init__()
-        self.function = function
-        self.layers = nn.ModuleList(layers)
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.function(*inputs, *self.layers)
-
-
-def layer(module: nn.Module) -> Function:
-    return Function(lambda x, module: module(x), module)
-
-
-CASES: dict[str, tuple[Function, list[Shape]]] = {
-    "linear": (layer(nn.Sequential(nn.Linear(4, 3), nn.Mish())), [(BATCH, LENGTH, 4)]),
-    "matmul": (Function(torch.matmul), [(BATCH, 2, LENGTH, 4), (BATCH, 2, 4, LENGTH)]),
-    "matmul_broadcast": (Function(torch.matmul), [(BATCH, 1, LENGTH, 4), (3, 4, 5)]),
+CASES: dict[str, tuple[nn.Module, list[Shape]]] = {
+    "linear": (nn.Sequential(nn.Linear(4, 3), nn.Mish()), [(BATCH, LENGTH, 4)]),
+    "matmul": (Calling(lambda m, x, y: x @ y), [(BATCH, 2, LENGTH, 4), (BATCH, 2, 4, LENGTH)]),
+    "matmul_broadcast": (Calling(lambda m, x, y: x @ y), [(BATCH, 1, LENGTH, 4), (3, 4, 5)]),
     "causal_attention": (
-        Function(lambda q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)),
+        Calling(lambda m, q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)),
         [(BATCH, 2, LENGTH, 8)] * 3,
     ),
-    "encoder": (layer(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)), [(BATCH, LENGTH, 8)]),
-    "lstm": (Function(lambda x, lstm: lstm(x)[0], nn.LSTM(4, 3, batch_first=True)), [(BATCH, 5, 4)]),
-    "group_norm": (layer(nn.GroupNorm(2, 4)), [(BATCH, 4, LENGTH, 5)]),
-    "rms_norm": (layer(nn.RMSNorm(4)), [(BATCH, LENGTH, 4)]),
+    "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), [(BATCH, LENGTH, 8)]),
+    "lstm": (Calling(lambda m, x: m.lstm(x)[0], lstm=nn.LSTM(4, 3, batch_first=True)), [(BATCH, 5, 4)]),
+    "group_norm": (nn.GroupNorm(2, 4), [(BATCH, 4, LENGTH, 5)]),
+    "rms_norm": (nn.RMSNorm(4), [(BATCH, LENGTH, 4)]),
     "convolution": (
-        layer(nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.PReLU(4), nn.AdaptiveAvgPool2d(1))),
+        nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.PReLU(4), nn.AdaptiveAvgPool2d(1)),
         [(BATCH, 3, LENGTH, 8)],
     ),
-    "convolution_of_signals": (layer(nn.Conv1d(3, 4, 3, padding=1)), [(BATCH, 3, LENGTH)]),
-    "pieces": (Function(lambda x: torch.cat([*x.chunk(2, -1)[::-1], *x.split(3, -1)], -1)), [(BATCH, LENGTH, 4)]),
-    "unbind": (Function(lambda x: torch.stack(x.unbind(1), 2).roll(1)), [(BATCH, 3, LENGTH)]),
-    "triangle": (Function(lambda x: x.triu(1)), [(LENGTH, LENGTH)]),
-    "sort": (Function(lambda x: x.sort(dim=1, descending=True)[0]), [(BATCH, LENGTH)]),
-    "norm": (Function(lambda x: torch.linalg.vector_norm(x, dim=1) + x.square().sum()), [(BATCH, LENGTH)]),
+    "convolution_of_signals": (nn.Conv1d(3, 4, 3, padding=1), [(BATCH, 3, LENGTH)]),
+    "pieces": (Calling(lambda m, x: torch.cat([*x.chunk(2, -1)[::-1], *x.split(3, -1)], -1)), [(BATCH, LENGTH, 4)]),
+    "unbind": (Calling(lambda m, x: torch.stack(x.unbind(1), 2).roll(1)), [(BATCH, 3, LENGTH)]),
+    "triangle": (Calling(lambda m, x: x.triu(1)), [(LENGTH, LENGTH)]),
+    "sort": (Calling(lambda m, x: x.sort(dim=1, descending=True)[0]), [(BATCH, LENGTH)]),
+    "norm": (Calling(lambda m, x: torch.linalg.vector_norm(x, dim=1) + x.square().sum()), [(BATCH, LENGTH)]),
 }
 
 
@@ -73,6 +55,6 @@ def test_every_size(name: str) -> None:
     module, shapes = CASES[name]
     module.eval()
     dims = tuple(tuple(Dim.STATIC if isinstance(size, int) else size for size in shape) for shape in shapes)
-    exported = torch.export.export(module, tuple(inputs_of(shapes, 4, 6)), dynamic_shapes={"inputs": dims})
+    exported = torch.export.export(module, tuple(inputs_of(shapes, 4, 6)), dynamic_shapes=dims)
     calls = (inputs_of(shapes, batch, length) for batch, length in SIZES)
     agree(to_edge(exported).to_executorch().buffer, module, calls, rtol=1e-4, atol=1e-5)

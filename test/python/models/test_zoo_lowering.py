@@ -1,11 +1,12 @@
-"""Models of the zoo, from export to both runtimes: one delegate, what stays outside of it, eager's numbers, and the
-lines of the model that locations lead back to."""
+"""Models of the zoo, from export to both runtimes: one delegate or kernels alone, what stays outside of it, eager's
+numbers, and the lines of the model that locations lead back to."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -16,21 +17,25 @@ from xdsl.ir import Operation
 
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
+from xir.dialects.edge.kernels import executorch_kernels
 from xir.ir.annotations import ORIGINS
 from xir.ir.location import origins_of
 from xir.ir.passes import PassManager
 from xir.models import MODELS, load_model
+from xir.runtime import portable_kernels
 from xir.transforms.registry import passes_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-TOLERANCE = 1e-3
+TOLERANCE, BY_KERNELS = 1e-3, 1e-4
 """Of the output's largest magnitude."""
 
 OUTSIDE = {name: {"edge.embedding": 1} for name in ("emformer_predict", "llama2", "mobilebert")}
 """The lookup of an embedding, which XNNPACK has no node for. All else is in the delegate."""
 
-CROPPED = {"dl3": 64, "edsr": 16, "efficientnet_b0": 64, "ic3": 96, "ic4": 96}
+CROPPED = {"edsr": 16, "ic3": 96, "ic4": 96} | dict.fromkeys(
+    ("dl3", "efficientnet_b0", "mv2", "mv3", "mv3_large", "resnet18", "resnet50"), 64
+)
 """Models that take images of any size, and the smaller one that is enough to see that every node is right."""
 
 LIKE_OTHERS = {
@@ -39,6 +44,10 @@ LIKE_OTHERS = {
 }
 """Of layers that smaller models, or tests of single layers, have as well: for `make test-zoo`.
 `interop/test_mobilenet.py` runs the beginning of MobileNetV2."""
+
+
+QUICK = {"add", "linear", "mv3", "llama2", "emformer_join"}
+"""One of each kind, by kernels alone. `test_dynamic_portable.py` runs an LSTM."""
 
 
 @dataclass
@@ -56,10 +65,12 @@ class Lowered:
         return [op for op in self.delegated.module.walk() if isinstance(op, edge.EdgeOp)]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(n, marks=pytest.mark.exhaustive if n in LIKE_OTHERS else ()) for n in sorted(MODELS)],
-)
+def params(quick: Iterable[str]) -> list[Any]:
+    """All models, of which those that are not quick are for `make test-zoo`."""
+    return [pytest.param(n, marks=() if n in quick else pytest.mark.exhaustive) for n in sorted(MODELS)]
+
+
+@pytest.fixture(scope="module", params=params(MODELS.keys() - LIKE_OTHERS))
 def lowered(request: pytest.FixtureRequest) -> Lowered:
     model, inputs = load_model(request.param)
     if size := CROPPED.get(request.param):
@@ -73,6 +84,14 @@ def test_one_delegate_with_eagers_numbers(lowered: Lowered) -> None:
     assert sum(isinstance(op, xnnpack.SubgraphOp) for op in lowered.delegated.module.walk()) == 1
     file = lowered.delegated.to_executorch().buffer
     agree(file, lowered.model, [lowered.inputs], rtol=0, atol=0, of_largest=TOLERANCE)
+
+
+@pytest.mark.parametrize("lowered", params(QUICK), indirect=True)
+def test_kernels_with_eagers_numbers(lowered: Lowered) -> None:
+    program = lowered.imported.to_executorch()
+    assert executorch_kernels().issuperset(program.kernel_names)
+    assert portable_kernels().issuperset(program.kernel_names), "the native runner has no other kernels"
+    agree(program.buffer, lowered.model, [lowered.inputs], rtol=0, atol=0, of_largest=BY_KERNELS)
 
 
 def lines(ops: Iterable[Operation]) -> set[tuple[str, int]]:

@@ -159,32 +159,22 @@ WITHOUT_DELEGATE = {"mv2": 64, "mv3": 64, "resnet18": 64, "mobilebert": 0, "llam
 """Size of the images that are enough to see that every kernel is right; 0 for tokens."""
 
 
-@pytest.mark.parametrize("name", WITHOUT_DELEGATE)
+@pytest.mark.parametrize("name", [*WITHOUT_DELEGATE, "llama2 by torchao"])
 def test_without_a_delegate(name: str) -> None:
-    model, inputs = load_model(name)
-    crop = WITHOUT_DELEGATE[name]
-    mode: Literal["static", "dynamic"] = "static" if crop else "dynamic"
-    if crop:
-        inputs = tuple(image[..., :crop, :crop].contiguous() for image in inputs)
-    program = xir.quantize(model, inputs, config=xir.QuantConfig(mode))
+    model, inputs = load_model(name.removesuffix(" by torchao"))
+    if name in WITHOUT_DELEGATE:
+        crop = WITHOUT_DELEGATE[name]
+        inputs = tuple(image[..., :crop, :crop].contiguous() for image in inputs) if crop else inputs
+        program = xir.quantize(model, inputs, config=xir.QuantConfig("static" if crop else "dynamic"))
+    else:
+        quantize_(model, Int8DynamicActivationIntxWeightConfig())
+        program = torch.export.export(model, inputs)
     executorch = xir.to_edge(program).to_executorch()
     assert portable_kernels().issuperset(executorch.kernel_names)
-    assert any(kernel.startswith("quantized_decomposed::") for kernel in executorch.kernel_names)
+    is_decomposed = any(kernel.startswith("quantized_decomposed::") for kernel in executorch.kernel_names)
+    assert is_decomposed or name not in WITHOUT_DELEGATE
     file = executorch.buffer
     with torch.no_grad():
         expected = program.module()(*inputs)
-    assert sqnr(ours(file, inputs), expected) > 30
-    assert sqnr(stocks(file, inputs), expected) > 30
-
-
-def test_torchaos_modules_without_a_delegate() -> None:
-    model, inputs = load_model("llama2")
-    quantize_(model, Int8DynamicActivationIntxWeightConfig())
-    program = torch.export.export(model, inputs)
-    executorch = xir.to_edge(program).to_executorch()
-    assert portable_kernels().issuperset(executorch.kernel_names)
-    file = executorch.buffer
-    with torch.no_grad():
-        expected = model(*inputs)
     assert sqnr(ours(file, inputs), expected) > 30
     assert sqnr(stocks(file, inputs), expected) > 30

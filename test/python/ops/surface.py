@@ -9,6 +9,7 @@ from typing import Any
 import reference.dozens
 import torch
 from reference.dozens import check_together
+from reference.modules import Function
 from reference.runtimes import load_stock
 from torch import nn
 from torch.utils._pytree import tree_leaves
@@ -70,17 +71,6 @@ def trained(model: nn.Module) -> nn.Module:
     return model.eval()
 
 
-class Function(nn.Module):
-    """A function as a module, which is what `torch.export` takes; modules that it calls are its own."""
-
-    def __init__(self, function: Model):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*inputs)
-
-
 class Beside(nn.Module):
     """Several cases, each with inputs of its own, and the results of all."""
 
@@ -107,15 +97,6 @@ def compiled(model: Model, inputs: tuple[torch.Tensor, ...]) -> EdgeProgram:
     return to_edge(torch.export.export(module.eval(), inputs)).to_backend(XnnpackPartitioner())
 
 
-def outside(program: EdgeProgram) -> list[str]:
-    """The ops that were not delegated, with their reasons."""
-    return [
-        f"{op.name}: {op.attributes.get('xir.reason')}"
-        for op in program.module.walk()
-        if isinstance(op, edge.EdgeOp) and not isinstance(op, edge.ConstantOp)
-    ]
-
-
 def taken(x: torch.Tensor) -> torch.Tensor:
     """An input in the memory order that a program exported with it takes: an image's own, torch's for all others."""
     is_image = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
@@ -138,25 +119,16 @@ def assert_computes(
 def assert_whole(model: Model, inputs: tuple[torch.Tensor, ...]) -> None:
     """All of a model is in one delegate, or nothing is left to compute, and both runtimes give eager's numbers."""
     program = compiled(model, inputs)
-    left = outside(program)
-    assert not left, "; ".join(left)
-    delegates = sum(isinstance(op, xnnpack.SubgraphOp) for op in program.module.walk())
-    assert delegates <= 1, f"{delegates} delegates"
+    ops = list(program.module.walk())
+    left = [op for op in ops if isinstance(op, edge.EdgeOp) and not isinstance(op, edge.ConstantOp)]
+    assert not left, [f"{op.name}: {op.attributes.get('xir.reason')}" for op in left]
+    assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) <= 1
     assert_computes(program, model, inputs)
 
 
 def assert_each_whole(cases: Cases) -> None:
     """`assert_whole` of each case, in one program of all."""
     check_together(lambda some: assert_whole(*beside(some)), cases, name_of)
-
-
-def assert_refused(model: Model, inputs: tuple[torch.Tensor, ...], *reasons: str) -> None:
-    """Some of a model stays outside, for these reasons, and xir's runtime still gives eager's numbers."""
-    program = compiled(model, inputs)
-    given = outside(program)
-    assert given
-    assert all(any(reason in each for each in given) for reason in reasons), "; ".join(given)
-    assert_computes(program, model, inputs, stock=False)
 
 
 def together(*models: Model) -> Model:

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from reference.meeting import check
 from torch import Tensor
-
-import xir
-from xir.runtime import Runtime
 
 BOTH: list[Callable[[Tensor, Tensor], Tensor]] = [
     lambda x, t: torch.maximum(x, t),
@@ -49,15 +47,8 @@ FLOATS: list[Callable[[Tensor, Tensor], Tensor]] = [
 ]
 
 
-class Program(torch.nn.Module):
-    """All of these functions of two tensors."""
-
-    def __init__(self, functions: list[Callable[[Tensor, Tensor], Tensor]]):
-        super().__init__()
-        self.functions = functions
-
-    def forward(self, x: Tensor, t: Tensor) -> list[Tensor]:
-        return [function(x, t) for function in self.functions]
+def all_of(functions: list[Callable[[Tensor, Tensor], Tensor]]) -> Callable[[Tensor, Tensor], list[Tensor]]:
+    return lambda x, t: [function(x, t) for function in functions]
 
 
 FILLS: list[Callable[[Tensor, Tensor], Tensor]] = [
@@ -67,7 +58,6 @@ FILLS: list[Callable[[Tensor, Tensor], Tensor]] = [
 """PyTorch itself refuses these for numbers that do not fit."""
 
 
-@pytest.mark.parametrize("delegated", [True, False])
 @pytest.mark.parametrize(
     ("dtype", "wider", "number"),
     [
@@ -84,9 +74,9 @@ FILLS: list[Callable[[Tensor, Tensor], Tensor]] = [
         (torch.float32, torch.float64, 1e39),
     ],
 )
-def test_number_that_does_not_fit(dtype: torch.dtype, wider: torch.dtype, number: Any, delegated: bool) -> None:
+def test_number_that_does_not_fit(dtype: torch.dtype, wider: torch.dtype, number: Any) -> None:
     x, t = torch.tensor([96, -67, -8, 0, 1, 5]).to(dtype), torch.tensor(number, dtype=wider)
-    check(Program(FLOATS if dtype.is_floating_point else INTEGERS), x, t, delegated=delegated)
+    check(all_of(FLOATS if dtype.is_floating_point else INTEGERS), x, t, units=4)
 
 
 @pytest.mark.parametrize(
@@ -94,20 +84,7 @@ def test_number_that_does_not_fit(dtype: torch.dtype, wider: torch.dtype, number
     [(torch.int8, torch.float32), (torch.uint8, torch.int8), (torch.float16, torch.float64), (torch.bool, torch.int64)],
 )
 def test_filled_with_a_number_of_another_type(dtype: torch.dtype, wider: torch.dtype) -> None:
-    check(Program(FILLS), torch.tensor([3, 0, 1]).to(dtype), torch.tensor(1, dtype=wider), delegated=True)
-
-
-def check(program: Program, x: Tensor, t: Tensor, *, delegated: bool) -> None:
-    """The compiled program's results are eager's."""
-    edge = xir.to_edge(torch.export.export(program, (x, t)))
-    if delegated:
-        edge = edge.to_backend(xir.XnnpackPartitioner())
-    results = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward").execute([x, t])
-    tolerance = 4 * torch.finfo(x.dtype).eps if x.is_floating_point() else 0
-    for index, (got, want) in enumerate(zip(results, program(x, t), strict=True)):
-        torch.testing.assert_close(
-            got, want, rtol=tolerance, atol=1e-30, equal_nan=True, msg=lambda text, index=index: f"{index}: {text}"
-        )
+    check(all_of(FILLS), torch.tensor([3, 0, 1]).to(dtype), torch.tensor(1, dtype=wider))
 
 
 CLAMPED: list[Callable[[Tensor, Tensor], Tensor]] = [
@@ -120,4 +97,4 @@ CLAMPED: list[Callable[[Tensor, Tensor], Tensor]] = [
 @pytest.mark.parametrize("wider", [torch.int32, torch.int64])
 def test_what_is_clamped_has_no_dimensions(wider: torch.dtype) -> None:
     x = torch.tensor([1, -2, 100], dtype=torch.int8)
-    check(Program(CLAMPED), x, torch.tensor(300, dtype=wider), delegated=True)
+    check(all_of(CLAMPED), x, torch.tensor(300, dtype=wider))

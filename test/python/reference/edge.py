@@ -83,20 +83,39 @@ def calls_of(wanted: Sequence[Arguments]) -> Call:
     return Call(ModuleOp([FuncOp("forward", types, Region(block))]), ctx, tuple(inputs), ops[-1])
 
 
-def sampled(sample: calls.Call, float_type: Attribute = f32) -> dict[str, Any]:
-    """The arguments of a rule's sample, with positive numbers in its tensors, fp32 ones of another type."""
+def case(name: str, /, *, only: Sequence[int] | None = None, **args: Any) -> Arguments:
+    """The arguments of a call of `edge.<name>`; `only` names the results that are used, where not all are."""
+    return f"edge.{name}", args, only
+
+
+POSITIVE = (
+    *("edge.div", "edge.linalg_vector_norm", "edge.log", "edge.pow", "edge.prod", "edge.reciprocal", "edge.rsqrt"),
+    *("edge.sqrt", "edge.exp", "edge.xlogy"),
+)
+"""What ops begin with whose results jump, are no numbers or have no end at and below 0, or far from it."""
+
+
+def sampled(sample: calls.Call, float_type: Attribute = f32) -> Arguments:
+    """A rule's sample as the arguments of a call, with random numbers in its tensors, fp32 ones of another type."""
     generator = torch.Generator().manual_seed(21)
 
-    def filled(value: Any) -> Any:
+    def drawn(shape: Sequence[int], element: Attribute, name: str) -> torch.Tensor:
+        numbers = torch.rand(tuple(shape), generator=generator) * 3 + 0.5
+        if not sample.name.startswith(POSITIVE) and name != "running_var":
+            numbers = (numbers - 2) * 2
+        return numbers.to(DTYPES[calls.typed(element, float_type)])
+
+    def filled(value: Any, name: str) -> Any:
         match value:
             case calls.TensorArgument(shape, element):
-                numbers = torch.rand(shape, generator=generator) * 3 + 0.5
-                return numbers.to(DTYPES[calls.typed(element, float_type)])
+                return drawn(shape, element, name)
+            case calls.ConstantArgument(array, element) if element == f32 and array.ndim and (array == 1).all():
+                return Const(drawn(array.shape, element, name))
             case calls.ConstantArgument(array, element):
                 return Const(torch.as_tensor(array).to(DTYPES[calls.typed(element, float_type)]))
             case list():
-                return [filled(each) for each in cast("list[Any]", value)]
+                return [filled(each, name) for each in cast("list[Any]", value)]
             case _:
                 return value
 
-    return {name: filled(value) for name, value in sample.args.items()}
+    return sample.name, {name: filled(value, name) for name, value in sample.args.items()}, sample.used

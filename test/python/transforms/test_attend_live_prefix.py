@@ -7,13 +7,16 @@ hide.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
+from reference.runtimes import agree
 from torch import Tensor, nn
 from torch.export import Dim
 
-from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
+from xir.api import XnnpackPartitioner, to_edge
 from xir.runtime import Runtime
 
 WINDOW, HEADS, KV_HEADS, SIZE = 72, 4, 2, 8
@@ -54,22 +57,17 @@ WHOLE: dict[str, Mask] = {
 """Masks that show something further behind."""
 
 
-class Attention(nn.Module):
+def attention(mask: Mask, *, repeats: bool) -> nn.Module:
     """Grouped attention over caches that are full of numbers."""
 
-    def __init__(self, mask: Mask, *, repeats: bool):
-        super().__init__()
-        torch.manual_seed(0)
-        self.mask, self.repeats = mask, repeats
-        for name in ("keys", "values"):
-            self.register_buffer(name, torch.randn(1, KV_HEADS, WINDOW, SIZE))
-
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor) -> Tensor:
-        keys = self.get_buffer("keys").index_copy_(2, at, k)
-        values = self.get_buffer("values").index_copy_(2, at, v)
-        if self.repeats:
+    def forward(m: Any, q: Tensor, k: Tensor, v: Tensor, at: Tensor) -> Tensor:
+        keys, values = m.keys.index_copy_(2, at, k), m.values.index_copy_(2, at, v)
+        if repeats:
             keys, values = (each.repeat_interleave(HEADS // KV_HEADS, 1) for each in (keys, values))
-        return nn.functional.scaled_dot_product_attention(q, keys, values, self.mask(at), enable_gqa=not self.repeats)
+        return nn.functional.scaled_dot_product_attention(q, keys, values, mask(at), enable_gqa=not repeats)
+
+    torch.manual_seed(0)
+    return Calling(forward, **{name: torch.randn(1, KV_HEADS, WINDOW, SIZE) for name in ("keys", "values")})
 
 
 def call(first: int, count: int) -> tuple[Tensor, ...]:
@@ -77,17 +75,16 @@ def call(first: int, count: int) -> tuple[Tensor, ...]:
     return (*(torch.randn(1, heads, count, SIZE) for heads in shapes), torch.arange(first, first + count))
 
 
-def compiled(mask: Mask, *, repeats: bool, dynamic: bool) -> ExecutorchProgram:
-    length = Dim("length", max=WINDOW)
-    shapes = ({2: length},) * 3 + ({0: length},)
-    with torch.no_grad():
-        model = Attention(mask, repeats=repeats)
-        exported = torch.export.export(model, call(0, 3 if dynamic else 1), dynamic_shapes=shapes if dynamic else None)
-    return to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
-
-
 def check(mask: Mask, *, repeats: bool, dynamic: bool, is_cut: bool) -> None:
-    program, eager = compiled(mask, repeats=repeats, dynamic=dynamic), Attention(mask, repeats=repeats)
+    length = Dim("length", max=WINDOW)
+    shapes = ({2: length},) * 3 + ({0: length},) if dynamic else None
+    with torch.no_grad():
+        model = attention(mask, repeats=repeats)
+        exported = torch.export.export(model, call(0, 3 if dynamic else 1), dynamic_shapes=shapes)
+    program, eager = (
+        to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch(),
+        attention(mask, repeats=repeats),
+    )
     assert ("aten::_local_scalar_dense" in program.kernel_names) == is_cut
     file = program.buffer
     method = Runtime.get().load_program(file, threads=1).load_method()
@@ -119,9 +116,8 @@ def test_what_a_mask_shows_is_kept(name: str) -> None:
 def test_masks_of_grouped_heads_of_open_lengths(shape: tuple[int, ...]) -> None:
     """Groups are a dimension of the scores; a mask that differs between heads or batches does not broadcast to it."""
 
-    class Grouped(nn.Module):
-        def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-            return nn.functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+    def grouped(_: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
 
     def inputs(length: int, keys: int) -> tuple[Tensor, ...]:
         batch = 2 if shape[:1] == (2,) else 1
@@ -130,10 +126,8 @@ def test_masks_of_grouped_heads_of_open_lengths(shape: tuple[int, ...]) -> None:
 
     length, keys = Dim("length", max=9), Dim("keys", max=12)
     shapes = ({2: length}, {2: keys}, {2: keys}, {len(shape): length, len(shape) + 1: keys})
-    exported = torch.export.export(Grouped(), inputs(5, 7), dynamic_shapes=shapes)
+    model = Calling(grouped)
+    exported = torch.export.export(model, inputs(5, 7), dynamic_shapes=shapes)
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
     assert program.kernel_names == []
-    file = program.buffer
-    method = Runtime.get().load_program(file, threads=1).load_method()
-    for given in (inputs(5, 7), inputs(1, 12), inputs(9, 2)):
-        torch.testing.assert_close(method.execute(given)[0], Grouped()(*given), rtol=1e-4, atol=1e-5)
+    agree(program.buffer, model, (inputs(*sizes) for sizes in ((5, 7), (1, 12), (9, 2))), rtol=1e-4)

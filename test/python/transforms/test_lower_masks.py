@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from reference.modules import Calling
 from reference.runtimes import agree
 from torch import Tensor, nn
 from torch.export import Dim
@@ -21,38 +23,41 @@ FAR = torch.tensor([[2**24 + 1, -(2**24) - 1, 3, 4, 2], [2**62, -(2**62), 3, 2, 
 """Integers that fp32 does not have, and those near a number."""
 
 
-class Encoder(nn.Module):
+def encoder(attended: Callable[[Tensor, Tensor], Tensor]) -> nn.Module:
     """Embeddings and two layers of self-attention, which a function of the mask [N, L] and the ids [N, L] masks."""
 
-    def __init__(self, attended: Callable[[Tensor, Tensor], Tensor], heads: int = 2):
-        super().__init__()
-        self.attended = attended
-        self.heads = heads
-        self.tokens = nn.Embedding(10, 8)
-        self.layers = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
-
-    def forward(self, ids: Tensor, keep: Tensor) -> Tensor:
-        x = self.tokens(ids)
-        mask = self.attended(keep, ids)
-        for layer in self.layers:
-            parts = layer(x).unflatten(-1, (3, self.heads, 8 // self.heads)).permute(2, 0, 3, 1, 4)
-            query, key, value = parts.unbind(0)
+    def forward(m: Any, ids: Tensor, keep: Tensor) -> Tensor:
+        x = m.tokens(ids)
+        mask = attended(keep, ids)
+        for layer in m.layers:
+            query, key, value = layer(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4).unbind(0)
             x = x + nn.functional.scaled_dot_product_attention(query, key, value, mask).transpose(1, 2).flatten(2)
         return x
 
+    torch.manual_seed(0)
+    layers = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
+    return Calling(forward, tokens=nn.Embedding(10, 8), layers=layers).eval()
 
-class Masked(nn.Module):
+
+def masked(*functions: Callable[[Tensor, Tensor], Tensor], of_scores: bool = True) -> nn.Module:
     """Functions of integers [3, 5] and floats [3, 5], or scores that are a product of these with a matrix."""
 
-    def __init__(self, *functions: Callable[[Tensor, Tensor], Tensor], of_scores: bool = True):
-        super().__init__()
-        self.functions = functions
-        self.of_scores = of_scores
-        self.matrix = nn.Parameter(torch.randn(5, 5))
+    def forward(m: Any, ids: Tensor, x: Tensor) -> tuple[Tensor, ...]:
+        values = torch.matmul(x, m.matrix) if of_scores else x
+        return tuple(function(ids, values) for function in functions)
 
-    def forward(self, ids: Tensor, x: Tensor) -> tuple[Tensor, ...]:
-        values = torch.matmul(x, self.matrix) if self.of_scores else x
-        return tuple(function(ids, values) for function in self.functions)
+    torch.manual_seed(0)
+    return Calling(forward, matrix=nn.Parameter(torch.randn(5, 5)))
+
+
+def grouped(m: nn.Module, x: Tensor, keep: Tensor | None = None) -> Tensor:
+    """Attention of heads of 4, of which those of keys are two, under a mask, or else causal."""
+    query, key = x.unflatten(-1, (-1, 4)).transpose(1, 2), x[..., :8].unflatten(-1, (2, 4)).transpose(1, 2)
+    mask = None if keep is None else keep.bool()[:, None, None, :]
+    result = nn.functional.scaled_dot_product_attention(
+        query, key, key * 2, mask, is_causal=mask is None, enable_gqa=True
+    )
+    return result.transpose(1, 2).flatten(2)
 
 
 def by_index(keep: Tensor, ids: Tensor) -> Tensor:
@@ -109,8 +114,7 @@ def delegate_calls(program: ExecutorchProgram) -> int:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder_is_one_delegate(name: str) -> None:
-    torch.manual_seed(0)
-    model = Encoder(ENCODERS[name])
+    model = encoder(ENCODERS[name])
     program = lowered(model, (IDS, KEEP))
     assert delegate_calls(program) == 1
     assert set(program.kernel_names) <= {"aten::embedding.out", "aten::_to_copy.out"}
@@ -131,8 +135,7 @@ def test_open_batch_and_length(name: str) -> None:
         mask = (columns[:, None] >= 0) & keep.bool()[rows[:, None, None, None], columns[None, None, None, :] + 0]
         return mask.expand(keep.shape[0], -1, keep.shape[1], keep.shape[1])
 
-    torch.manual_seed(0)
-    model = Encoder(looked_up if name == "by index" else window).eval()
+    model = encoder(looked_up if name == "by index" else window)
     dims = {0: Dim("batch", max=6), 1: Dim("length", min=2, max=9)}
     exported = torch.export.export(model, (IDS, KEEP), dynamic_shapes=(dims, dims))
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
@@ -146,14 +149,7 @@ def test_open_batch_and_length(name: str) -> None:
 def test_grouped_causal_attention_of_an_open_length() -> None:
     """Keys and values are repeated inside of the delegate."""
 
-    class Grouped(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            query, key = x.unflatten(-1, (6, 4)).transpose(1, 2), x[..., :8].unflatten(-1, (2, 4)).transpose(1, 2)
-            result = nn.functional.scaled_dot_product_attention(query, key, key * 2, is_causal=True, enable_gqa=True)
-            return result.transpose(1, 2).flatten(2)
-
-    torch.manual_seed(0)
-    model = Grouped()
+    model = Calling(lambda m, x: grouped(m, x))
     dims = ({0: Dim("batch", max=3), 1: Dim("length", min=2, max=9)},)
     exported = torch.export.export(model, (torch.randn(2, 5, 24),), dynamic_shapes=dims)
     program = to_edge(exported).to_backend(XnnpackPartitioner()).to_executorch()
@@ -165,35 +161,25 @@ def test_grouped_causal_attention_of_an_open_length() -> None:
 
 def test_rows_that_see_nothing_are_zeros() -> None:
     """Not NaN, and not the mean of the values either."""
-    torch.manual_seed(0)
-    model = Encoder(ENCODERS["by index"])
+    model: Any = encoder(ENCODERS["by index"])
     hidden = torch.zeros_like(KEEP)
     (result,) = Runtime.get().load_program(lowered(model, (IDS, KEEP)).buffer).load_method().execute([IDS, hidden])
     assert torch.equal(result, model.tokens(IDS))
 
 
-def test_grouped_heads_and_other_element_types() -> None:
-    torch.manual_seed(0)
-
-    class Grouped(nn.Module):
-        def forward(self, x: Tensor, keep: Tensor) -> Tensor:
-            query, key = x.unflatten(-1, (4, 4)).transpose(1, 2), x[..., :8].unflatten(-1, (2, 4)).transpose(1, 2)
-            mask = keep.bool()[:, None, None, :]
-            return nn.functional.scaled_dot_product_attention(query, key, key, mask, enable_gqa=True)
-
-    program = lowered(Grouped(), (torch.randn(3, 5, 16), KEEP))
-    agree(program.buffer, Grouped(), [(torch.randn(3, 5, 16), KEEP)])
-    for dtype, tolerance in ((torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
-        x = torch.randn(3, 5, 16).to(dtype)
-        program = lowered(Grouped(), (x, KEEP))
-        assert delegate_calls(program) == 1
-        (result,) = Runtime.get().load_program(program.buffer).load_method().execute([x, KEEP])
-        torch.testing.assert_close(result, Grouped()(x, KEEP), rtol=tolerance, atol=tolerance)
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float16, 4e-3), (torch.bfloat16, 3e-2)], ids=str
+)
+def test_grouped_heads_of_other_element_types(dtype: torch.dtype, tolerance: float) -> None:
+    model, x = Calling(grouped), torch.randn(3, 5, 16).to(dtype)
+    program = lowered(model, (x, KEEP))
+    assert delegate_calls(program) == 1
+    (result,) = Runtime.get().load_program(program.buffer).load_method().execute([x, KEEP])
+    torch.testing.assert_close(result, model(x, KEEP), rtol=tolerance, atol=tolerance)
 
 
 def test_choices_by_integers() -> None:
-    torch.manual_seed(0)
-    model, x = Masked(*CHOICES.values()), torch.randn(3, 5)
+    model, x = masked(*CHOICES.values()), torch.randn(3, 5)
     program = lowered(model, (IDS, x))
     assert delegate_calls(program) == 1
     assert program.kernel_names == ["aten::_to_copy.out"]
@@ -202,7 +188,7 @@ def test_choices_by_integers() -> None:
 
 def test_what_is_not_chosen_may_be_nan() -> None:
     """Processors differ in what the smaller of NaN and −∞ is, so a kernel chooses."""
-    model = Masked(
+    model = masked(
         lambda ids, x: torch.where(ids > 3, (x - x) / (x - x), ids.float()) + 1,
         lambda ids, x: torch.where(ids > 3, 2.0, x.log()) * 2,
         lambda ids, x: (x * torch.inf * 0).masked_fill(ids > 3, 3.0) + 1,
@@ -218,7 +204,7 @@ def test_what_is_not_chosen_may_be_nan() -> None:
 
 def test_a_mask_of_floats_stays() -> None:
     """A kernel has to compare them in any case."""
-    model = Masked(lambda ids, x: torch.where(x * 2 > 0, x, ids.float()))
+    model = masked(lambda ids, x: torch.where(x * 2 > 0, x, ids.float()))
     program = lowered(model, (IDS, torch.randn(3, 5)))
     assert {"aten::gt.Scalar_out", "aten::where.self_out"} <= set(program.kernel_names)
     agree(program.buffer, model, [(IDS, torch.randn(3, 5))])

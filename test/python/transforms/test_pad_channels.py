@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from executorch.runtime import Runtime as StockRuntime
+from reference.modules import Calling
+from reference.runtimes import agree
 from torch import Tensor, nn
 
 import xir
@@ -17,7 +19,6 @@ from xir.cost.work import FLOAT_KERNELS, Kernel
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import shape_of
 from xir.ir.passes import XirPass
-from xir.runtime import Runtime
 from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
 
 
@@ -43,105 +44,79 @@ def tiles_of_16(tmp_path: Path) -> str:
     return str(file)
 
 
-class Excited(nn.Module):
+def excited(trunk: int, inner: int) -> nn.Module:
     """An inverted residual with squeeze and excitation, on a trunk of as many channels."""
 
-    def __init__(self, trunk: int, inner: int):
-        super().__init__()
-        self.stem = nn.Conv2d(3, trunk, 3, padding=1)
-        self.expand = nn.Sequential(nn.Conv2d(trunk, inner, 1), nn.BatchNorm2d(inner), nn.Hardswish())
-        self.depthwise = nn.Sequential(nn.Conv2d(inner, inner, 5, 2, 2, groups=inner), nn.ReLU6())
-        self.squeeze = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(inner, 8, 1), nn.ReLU())
-        self.excite = nn.Sequential(nn.Conv2d(8, inner, 1), nn.Hardsigmoid())
-        self.project = nn.Conv2d(inner, trunk, 1)
-        self.shortcut = nn.Conv2d(trunk, trunk, 1)
-        self.scale = nn.Parameter(torch.randn(trunk, 1, 1))
-        self.head = nn.Linear(trunk, 5)
+    def forward(m: Any, image: Tensor) -> Tensor:
+        trunk = m.stem(image)
+        inner = m.depthwise(m.expand(trunk))
+        inner = inner * m.excite(m.squeeze(inner))
+        short = nn.functional.max_pool2d(m.shortcut(trunk), 3, 2, 1) * m.scale - 0.5
+        both = torch.maximum(m.project(inner) + short, torch.tanh(short))
+        return m.head(both.mean((2, 3)))
 
-    def forward(self, image: Tensor) -> Tensor:
-        trunk = self.stem(image)
-        inner = self.depthwise(self.expand(trunk))
-        inner = inner * self.excite(self.squeeze(inner))
-        short = nn.functional.max_pool2d(self.shortcut(trunk), 3, 2, 1) * self.scale - 0.5
-        both = torch.maximum(self.project(inner) + short, torch.tanh(short))
-        return self.head(both.mean((2, 3)))
+    return Calling(
+        forward,
+        stem=nn.Conv2d(3, trunk, 3, padding=1),
+        expand=nn.Sequential(nn.Conv2d(trunk, inner, 1), nn.BatchNorm2d(inner), nn.Hardswish()),
+        depthwise=nn.Sequential(nn.Conv2d(inner, inner, 5, 2, 2, groups=inner), nn.ReLU6()),
+        squeeze=nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(inner, 8, 1), nn.ReLU()),
+        excite=nn.Sequential(nn.Conv2d(8, inner, 1), nn.Hardsigmoid()),
+        project=nn.Conv2d(inner, trunk, 1),
+        shortcut=nn.Conv2d(trunk, trunk, 1),
+        scale=nn.Parameter(torch.randn(trunk, 1, 1)),
+        head=nn.Linear(trunk, 5),
+    )
 
 
-class Pyramid(nn.Module):
+def pyramid(m: Any, image: Tensor) -> Tensor:
     """Features that are enlarged and added, of rows and columns of pixels."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        self.fine = nn.Conv2d(8, channels, 1)
-        self.coarse = nn.Conv2d(8, channels, 1, stride=2)
-        self.inner = nn.Conv2d(channels, channels, 1)
-        self.both = nn.Conv2d(channels, 16, 3, padding=1)
-
-    def forward(self, image: Tensor) -> Tensor:
-        coarse = nn.functional.interpolate(self.inner(self.coarse(image)), scale_factor=2, mode="bilinear")
-        return self.both(nn.functional.gelu(self.fine(image)) + coarse.sigmoid().neg().abs())
+    coarse = nn.functional.interpolate(m.inner(m.coarse(image)), scale_factor=2, mode="bilinear")
+    return m.both(nn.functional.gelu(m.fine(image)) + coarse.sigmoid().neg().abs())
 
 
-class Tokens(nn.Module):
-    """Linear layers between tokens, with an activation, and a norm that sums over channels."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        self.up = nn.Linear(16, channels)
-        self.down = nn.Linear(channels, 24, bias=False)
-        self.norm = nn.LayerNorm(24)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.norm(self.down(nn.functional.gelu(self.up(tokens))))
-
-
-MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "excited": (lambda: Excited(24, 72), (2, 3, 10, 12)),
-    "excited_whole": (lambda: Excited(32, 40), (1, 3, 9, 9)),
-    "pyramid": (lambda: Pyramid(24), (1, 8, 8, 8)),
-    "tokens": (lambda: Tokens(40), (2, 7, 16)),
+PYRAMID = {
+    "fine": nn.Conv2d(8, 24, 1),
+    "coarse": nn.Conv2d(8, 24, 1, stride=2),
+    "inner": nn.Conv2d(24, 24, 1),
+    "both": nn.Conv2d(24, 16, 3, padding=1),
+}
+TOKENS = nn.Sequential(nn.Linear(16, 40), nn.GELU(), nn.Linear(40, 24, bias=False), nn.LayerNorm(24))
+MODELS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "excited": (excited(24, 72), (2, 3, 10, 12)),
+    "excited_whole": (excited(32, 40), (1, 3, 9, 9)),
+    "pyramid": (Calling(pyramid, **PYRAMID), (1, 8, 8, 8)),
+    "tokens": (TOKENS, (2, 7, 16)),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_padded_programs_agree_with_eager(name: str, tiles_of_16: str) -> None:
-    torch.manual_seed(1)
-    make, shape = MODELS[name]
-    model = make().eval()
+    model, shape = MODELS[name]
     image = torch.randn(shape)
-    edge = xir.to_edge(torch.export.export(model, (image,)))
+    edge = xir.to_edge(torch.export.export(model.eval(), (image,)))
     plain, padded = (edge.to_backend(each) for each in (xir.XnnpackPartitioner(), Padding(tiles_of_16)))
     assert channels_of(plain) != channels_of(padded), "nothing was padded"
-    file = padded.to_executorch().buffer
-    want = model(image)
-    found = torch.as_tensor(Runtime.get().load_program(file).load_method("forward").execute([image])[0])
-    stock = StockRuntime.get().load_program(file).load_method("forward")
-    assert stock is not None
-    for each in (found, stock.execute([image])[0]):
-        torch.testing.assert_close(each, want, rtol=2e-5, atol=2e-6)
+    agree(padded.to_executorch().buffer, model, [(image,)], rtol=2e-5, atol=2e-6)
 
 
 def test_padded_channels_are_whole_tiles(tiles_of_16: str) -> None:
     """What a convolution of 3x3 makes stays, as another kernel computes that, and so does what is returned."""
-    make, shape = MODELS["excited"]
-    edge = xir.to_edge(torch.export.export(make().eval(), (torch.randn(shape),)))
+    model, shape = MODELS["excited"]
+    edge = xir.to_edge(torch.export.export(model.eval(), (torch.randn(shape),)))
     assert channels_of(edge.to_backend(Padding(tiles_of_16))) == [24, 80, 80, 8, 80, 32, 32, 5]
 
 
 def test_numbers_that_are_not_finite_stay_out(tiles_of_16: str) -> None:
     """Of a quotient of padded channels the pass cannot tell that it is a number."""
 
-    class Divided(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.up, self.down = nn.Conv2d(16, 24, 1), nn.Conv2d(24, 16, 1)
+    def divided(m: Any, image: Tensor) -> Tensor:
+        up = m.up(image)
+        return m.down(up / (1 + up.abs()))
 
-        def forward(self, image: Tensor) -> Tensor:
-            up = self.up(image)
-            return self.down(up / (1 + up.abs()))
-
+    model = Calling(divided, up=nn.Conv2d(16, 24, 1), down=nn.Conv2d(24, 16, 1))
     image = torch.randn(1, 16, 6, 6)
-    edge = xir.to_edge(torch.export.export(Divided().eval(), (image,)))
+    edge = xir.to_edge(torch.export.export(model.eval(), (image,)))
     assert channels_of(edge.to_backend(Padding(tiles_of_16))) == [24, 16]
 
 

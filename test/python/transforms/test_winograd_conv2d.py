@@ -6,13 +6,15 @@ import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
-from executorch.runtime import Runtime as StockRuntime
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from properties.examples import DETERMINISTIC, examples
+from reference.modules import Calling
+from reference.runtimes import agree
 from torch import Tensor, nn
 
 import xir
@@ -58,6 +60,12 @@ def run(program: xir.EdgeProgram, image: Tensor) -> Tensor:
     return torch.as_tensor(method.execute([image])[0])
 
 
+def assert_exact(program: xir.EdgeProgram, model: nn.Module, image: Tensor) -> None:
+    """Near what fp64 gives."""
+    wanted = copy.deepcopy(model).double()(image.double())
+    assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
+
+
 @pytest.mark.parametrize(("outputs", "taps"), [(2, 3), (4, 3), (2, 5)])
 def test_the_matrices_filter(outputs: int, taps: int) -> None:
     found = transforms(outputs, taps)
@@ -97,8 +105,7 @@ def test_any_geometry(
     model, image = nn.Sequential(*layers).eval(), torch.randn(2, 3, *size)
     program = lowered(model, image, InForm(form))
     assert forms_in(program) == {f'"conv2d as F({form[0]}x{form[1]})"'}
-    wanted = copy.deepcopy(model).double()(image.double())
-    assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
+    assert_exact(program, model, image)
 
 
 @st.composite
@@ -132,52 +139,31 @@ def test_any_geometry_by_gemm(
     program = lowered(model, image, InForm((height, width), by_gemm=True))
     assert forms_in(program) == {f'"conv2d as {form}"'}
     assert all(op.is_pointwise for op in program.module.walk() if isinstance(op, xnnpack.Conv2dOp))
-    wanted = copy.deepcopy(model).double()(image.double())
-    assert (run(program, image) - wanted).abs().max() < 2e-5 * max(1, wanted.abs().max())
+    assert_exact(program, model, image)
 
 
-class Small(nn.Module):
+def small(m: Any, x: Tensor) -> Tensor:
     """A chain of convolutions with a skip, and one whose stride leaves it direct."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1, bias=False)
-        self.third = nn.Conv2d(8, 4, 3, stride=2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.third(torch.relu(self.second(torch.relu(self.first(x))) + x))
+    return m.third(torch.relu(m.second(torch.relu(m.first(x))) + x))
 
 
 @pytest.mark.parametrize(
     ("partitioner", "forms"),
     [
         (InForm((4, 2)), {"F(4x2)"}),
+        (InForm((4, 4)), {"F(4x4)"}),
         (InForm((4, 2), by_gemm=True), {"F(4x2) by GEMM"}),
         (InForm((1, 1), by_gemm=True), {"im2col"}),
     ],
 )
-def test_an_open_batch(partitioner: InForm, forms: set[str]) -> None:
-    model, image = Small().eval(), torch.randn(3, 8, 10, 9)
-    batch = torch.export.Dim("batch", min=1, max=8)
-    program = lowered(model, image, partitioner, batch)
-    assert forms_in(program) == {f'"conv2d as {form}"' for form in forms}
-    method = Runtime.get().load_program(program.to_executorch().buffer).load_method("forward")
-    for count in (1, 3, 8):
-        images = torch.randn(count, 8, 10, 9)
-        torch.testing.assert_close(torch.as_tensor(method.execute([images])[0]), model(images), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("partitioner", [InForm((4, 4)), InForm((4, 1), by_gemm=True), InForm((1, 1), by_gemm=True)])
-def test_stock_executorch_runs_the_file(partitioner: InForm) -> None:
+def test_an_open_batch_in_both_runtimes(partitioner: InForm, forms: set[str]) -> None:
     torch.manual_seed(0)
-    model, image = Small().eval(), torch.randn(1, 8, 10, 9)
-    program = lowered(model, image, partitioner)
-    assert forms_in(program)
-    # A method of stock's keeps no reference to the program whose bytes it reads.
-    loaded = StockRuntime.get().load_program(program.to_executorch().buffer)
-    method = loaded.load_method("forward")
-    assert method is not None
-    torch.testing.assert_close(method.execute([image])[0], run(program, image), rtol=1e-5, atol=1e-6)
+    first, second = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1, bias=False)
+    model = Calling(small, first=first, second=second, third=nn.Conv2d(8, 4, 3, stride=2)).eval()
+    program = lowered(model, torch.randn(3, 8, 10, 9), partitioner, torch.export.Dim("batch", min=1, max=8))
+    assert forms_in(program) == {f'"conv2d as {form}"' for form in forms}
+    calls = ([torch.randn(count, 8, 10, 9)] for count in (1, 3, 8))
+    agree(program.to_executorch().buffer, model, calls, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -228,30 +214,24 @@ def test_the_error_bound_chooses_the_form(max_error: float, most: int) -> None:
     assert all(most // 2 <= count <= most for count in outputs)
 
 
-class Shared(nn.Module):
+def shared(m: Any, x: Tensor) -> Tensor:
     """One convolution three times, so that its filter stays as long as one of them is direct, and another one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.often, self.once = nn.Conv2d(64, 64, 3, padding=1), nn.Conv2d(64, 64, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.often(x))
-        return self.once(self.often(x) + self.often(x * x))
+    x = torch.relu(m.often(x))
+    return m.once(m.often(x) + m.often(x * x))
 
 
 @pytest.mark.parametrize("growth", [0.25, 0.9, 1.5])
 def test_weights_grow_within_the_limit(growth: float) -> None:
     torch.manual_seed(0)
-    model, image = Shared().eval(), torch.randn(1, 64, 56, 56)
+    often, once = (nn.Conv2d(64, 64, 3, padding=1) for _ in range(2))
+    model, image = Calling(shared, often=often, once=once).eval(), torch.randn(1, 64, 56, 56)
     programs = [
         lowered(model, image, xir.XnnpackPartitioner(cpu="generic-x86", max_growth=each)) for each in (0.0, growth)
     ]
     before, after = (sum(each.bytes for each in stored_constants(made.module).values()) for made in programs)
     assert forms_in(programs[1])
     assert before < after <= 1.01 * (1 + growth) * before  # the image's transforms are some numbers more
-    wanted = copy.deepcopy(model).double()(image.double())
-    assert (run(programs[1], image) - wanted).abs().max() < 2e-5 * wanted.abs().max()
+    assert_exact(programs[1], model, image)
 
 
 @pytest.mark.parametrize("cpu", ["any", "x86"])

@@ -1,7 +1,7 @@
 """Calls that the rules take, for each op enough to meet every kind of node that it may become.
 
 The reference pages say with them what becomes of an op. An op that is not here is called by its schema
-(`call_by_schema`), as elementwise ops are. Which numbers come out, the tests show with calls of their own.
+(`call_by_schema`), as elementwise ops are. Tests hold each to ATen, and have calls of their own where numbers end.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
-"""A quantised depthwise convolution that computes in fp32 agrees with PyTorch's own emulation to one step, and a cost
-profile decides which ones do."""
+"""Quantised convolutions by channel, and products, that compute in fp32 agree with PyTorch's own emulation to one step.
+
+A cost profile, and the bytes that it may take, decide which ones do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 import torch
+from reference.modules import Calling
 from reference.runtimes import load_stock
-from torch import Tensor
+from torch import Tensor, nn
 from xdsl.dialects.builtin import f32
 
 import xir
@@ -19,46 +22,104 @@ from xir.cost.work import FLOAT_KERNELS, Kernel
 from xir.dialects import xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.ir.remarks import Remark, RemarkFilter
+from xir.ir.walking import ops_in
 from xir.runtime import Runtime
 from xir.transforms.xnnpack.schedule._widening import LEAST_GAIN
 from xir.transforms.xnnpack.schedule.widen_depthwise import WidenDepthwisePass
+from xir.transforms.xnnpack.schedule.widen_products import Product, WidenProductsPass
+
+Inputs = tuple[Tensor, ...]
 
 
-@pytest.mark.parametrize("cpu", ["any", "x86"])
-@pytest.mark.parametrize(("stride", "multiplier"), [(1, 1), (2, 1), (1, 2)])
-def test_agrees_with_the_quantized_program_in_eager(cpu: str, stride: int, multiplier: int) -> None:
+def quantized(layer: nn.Module, *shapes: tuple[int, ...]) -> tuple[torch.export.ExportedProgram, list[Inputs]]:
+    """A layer's int8 program as PyTorch emulates it, and what it was calibrated on."""
     torch.manual_seed(2)
-    conv = torch.nn.Conv2d(8, 8 * multiplier, 5, stride, padding=2, groups=8)
-    model = torch.nn.Sequential(conv, torch.nn.ReLU()).eval()
-    images = [torch.randn(1, 8, 14, 14) for _ in range(4)]
-    program = xir.quantize(model, (images[0],), images)
-    edge = xir.to_edge(program).to_backend(xir.XnnpackPartitioner(cpu=cpu))
+    calls = [tuple(torch.randn(shape) for shape in shapes) for _ in range(4)]
+    return xir.quantize(layer.eval(), calls[0], calls), calls
 
-    (node,) = (op for op in edge.module.walk() if isinstance(op, xnnpack.DepthwiseConv2dOp))
-    assert (element_type(node.input) == f32) == (cpu == "x86")
+
+def lowered(program: torch.export.ExportedProgram, cpu: str, **options: float | bool | None) -> xir.EdgeProgram:
+    return xir.to_edge(program).to_backend(xir.XnnpackPartitioner(cpu=cpu, **options))  # pyright: ignore[reportArgumentType]
+
+
+def is_wide(edge: xir.EdgeProgram) -> bool:
+    """Whether its convolutions and products compute in fp32."""
+    nodes = list(ops_in(edge.module, xnnpack.WeightedOp))
+    (found,) = {element_type(node.input) == f32 for node in nodes}
+    return found
+
+
+def assert_agrees(edge: xir.EdgeProgram, program: torch.export.ExportedProgram, calls: list[Inputs]) -> None:
+    """Results are those of PyTorch's emulation, to one step."""
     method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
-    for image in images:
-        want = program.module()(image)
-        step = want.unique().diff().min()
-        difference = (torch.as_tensor(method.execute([image])[0]) - want).abs()
-        assert difference.max() <= 1.001 * step
-        # Steps apart are what sums in another order round differently.
-        assert (difference > step / 2).float().mean() < 0.01
+    for inputs in calls:
+        expected = program.module()(*inputs)
+        wanted = expected if isinstance(expected, tuple) else (expected,)
+        for got, want in zip(method.execute(inputs), wanted, strict=True):
+            step = want.unique().diff().min()
+            difference = (torch.as_tensor(got) - want).abs()
+            assert difference.max() <= 1.001 * step
+            # Steps apart are what sums in another order round differently.
+            assert (difference > step / 2).float().mean() < 0.01
+
+
+def by_channel(taps: int, stride: int = 1, multiplier: int = 1) -> nn.Module:
+    return nn.Conv2d(8, 8 * multiplier, taps, stride, padding=taps // 2, groups=8)
+
+
+LAYERS = {
+    "by channel": (by_channel(5), (1, 8, 14, 14), "x86"),
+    "by channel, strided": (by_channel(5, stride=2), (1, 8, 14, 14), "x86"),
+    "by channel, twice as many": (by_channel(5, multiplier=2), (1, 8, 14, 14), "x86"),
+    "pointwise": (nn.Conv2d(8, 24, 1), (1, 8, 28, 28), "zen3"),
+    "linear": (nn.Linear(8, 24), (4, 196, 8), "zen3"),
+    "no bias": (nn.Conv2d(8, 24, 1, bias=False), (2, 8, 28, 28), "zen3"),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_agrees_with_the_quantized_program_in_eager(name: str) -> None:
+    layer, shape, cpu = LAYERS[name]
+    program, calls = quantized(nn.Sequential(layer, nn.ReLU6()), shape)
+    for each in ("any", cpu):
+        edge = lowered(program, each)
+        assert is_wide(edge) == (each != "any")
+        assert_agrees(edge, program, calls)
+
+
+def test_no_more_bytes_than_asked_and_the_same_bits_on_integers() -> None:
+    """The filter of 192 bytes takes 768 in fp32; beside it are 96 of the bias.
+
+    A sum in fp32 that is halfway between two integers depends on its order.
+    """
+    layer, shape, cpu = LAYERS["pointwise"]
+    program, _ = quantized(layer, shape)
+    for growth, wide in ((0.0, False), (1.9, False), (2.1, True), (inf, True), (None, True)):
+        assert is_wide(lowered(program, cpu, max_growth=growth)) == wide
+    assert not is_wide(lowered(program, cpu, bit_exact=True))
+
+
+def test_one_filter_of_two_products() -> None:
+    shared = Calling(lambda model, x, y: (model.layer(x), model.layer(y)), layer=nn.Linear(8, 24))
+    program, calls = quantized(shared, (784, 8), (784, 8))
+    edge = lowered(program, "zen3")
+    assert len(list(ops_in(edge.module, Product))) == 2
+    assert is_wide(edge)
+    assert_agrees(edge, program, calls[:1])
 
 
 @pytest.mark.parametrize(("taps", "stride", "multiplier"), [(3, 1, 1), (3, 2, 1), (5, 1, 2)])
 def test_halves_are_rounded_once_in_fp32(taps: int, stride: int, multiplier: int) -> None:
     """On x86, whose kernels on fp16 round behind each tap."""
     torch.manual_seed(3)
-    conv = torch.nn.Conv2d(8, 8 * multiplier, taps, stride, padding=taps // 2, groups=8).half().eval()
+    conv = by_channel(taps, stride, multiplier).half().eval()
     image = torch.randn(1, 8, 14, 14).half()
     edge = xir.to_edge(torch.export.export(conv, (image,)))
     found: dict[str, Tensor] = {}
     for cpu in ("any", "x86"):
-        lowered = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
-        (node,) = (op for op in lowered.module.walk() if isinstance(op, xnnpack.DepthwiseConv2dOp))
-        assert (element_type(node.input) == f32) == (cpu == "x86")
-        file = lowered.to_executorch().buffer
+        program = edge.to_backend(xir.XnnpackPartitioner(cpu=cpu))
+        assert is_wide(program) == (cpu == "x86")
+        file = program.to_executorch().buffer
         found[cpu] = torch.as_tensor(Runtime.get().load_program(file).load_method("forward").execute([image])[0])
         assert torch.equal(load_stock(file).forward((image,))[0], found[cpu])
     want = conv.double()(image.double())
@@ -80,10 +141,10 @@ def profile(folder: Path, kernels: Mapping[Kernel, float], family: str = "x86") 
     return str(file)
 
 
-def depthwise(taps: int, stride: int = 1, batches: int | None = None) -> xir.EdgeProgram:
+def depthwise(taps: int, batches: int | None = None) -> xir.EdgeProgram:
     """A quantised depthwise convolution of 8 channels and 14 x 14 pixels."""
     torch.manual_seed(2)
-    model = torch.nn.Conv2d(8, 8, taps, stride, padding=taps // 2, groups=8).eval()
+    model = by_channel(taps).eval()
     image = torch.randn(batches or 1, 8, 14, 14)
     shapes = None if batches is None else ({0: torch.export.Dim("batch", max=64)},)
     return xir.to_edge(xir.quantize(model, (image,), [(image,)], dynamic_shapes=shapes))
@@ -92,10 +153,9 @@ def depthwise(taps: int, stride: int = 1, batches: int | None = None) -> xir.Edg
 def widened(program: xir.EdgeProgram, cpu: str) -> tuple[bool, list[Remark]]:
     """Whether its node computes in fp32, and what the pass had to say of it."""
     wanted = RemarkFilter.of(missed="widen-depthwise")
-    lowered = program.to_backend(xir.XnnpackPartitioner(cpu=cpu), remarks=wanted)
-    (node,) = (op for op in lowered.module.walk() if isinstance(op, xnnpack.DepthwiseConv2dOp))
-    said = [each for each in lowered.remarks if isinstance(each, Remark) and each.category == "widen-depthwise"]
-    return element_type(node.input) == f32, said
+    edge = program.to_backend(xir.XnnpackPartitioner(cpu=cpu), remarks=wanted)
+    said = [each for each in edge.remarks if isinstance(each, Remark) and each.category == "widen-depthwise"]
+    return is_wide(edge), said
 
 
 @pytest.mark.parametrize("taps", [3, 5])
@@ -144,8 +204,11 @@ def test_without_figures_the_rule_for_the_processor_decides(
     assert found == is_widened
 
 
-def test_a_profile_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="cpu is one of any, x86, "):
-        WidenDepthwisePass(cpu="pdp11")
+def test_options_that_are_none_are_refused() -> None:
+    for made in (WidenDepthwisePass, WidenProductsPass):
+        with pytest.raises(ValueError, match="cpu is one of any, x86, "):
+            made(cpu="pdp11")
     with pytest.raises(ValueError, match=r"cannot read the profile 'missing\.toml'"):
         WidenDepthwisePass(cpu="missing.toml")
+    with pytest.raises(ValueError, match="max-growth is a share from 0 on, not -1"):
+        WidenProductsPass(max_growth=-1.0)
