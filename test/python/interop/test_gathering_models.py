@@ -59,8 +59,16 @@ def video_transformer() -> nn.Module:
         MSBlockConfig(1, 16, 32, pooled, pooled, [1, 1, 1], [1, 2, 2]),
         MSBlockConfig(2, 32, 32, pooled, pooled, [1, 2, 2], [1, 1, 1]),
     ]
-    options = {"residual_pool": True, "residual_with_cls_embed": False, "rel_pos_embed": True, "proj_after_attn": True}
-    return MViT(spatial_size=(32, 32), temporal_size=4, block_setting=blocks, num_classes=5, **options)
+    return MViT(
+        spatial_size=(32, 32),
+        temporal_size=4,
+        block_setting=blocks,
+        residual_pool=True,
+        residual_with_cls_embed=False,
+        rel_pos_embed=True,
+        proj_after_attn=True,
+        num_classes=5,
+    )
 
 
 def outlook_attention() -> nn.Module:

@@ -296,11 +296,12 @@ def test_damaged_debug_information_is_unknown(mixed: bytes):
 
 
 def test_errors_of_kernels_name_the_source_line():
-    def gather(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        return torch.gather(x, 0, index)  # the line of the error
+    class Gather(torch.nn.Module):
+        def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+            return torch.gather(x, 0, index)  # the line of the error
 
     inputs = (torch.randn(4), torch.tensor([0, 1]))
-    method = method_of(xir.to_edge(torch.export.export(Function(gather), inputs)).to_executorch().buffer)
+    method = method_of(xir.to_edge(torch.export.export(Gather(), inputs)).to_executorch().buffer)
     place = f"instruction 0 ('aten::gather.out') at {HERE}:{line_of(HERE, '# the line of the error')}: "
     with pytest.raises(XirRuntimeError, match=re.escape(place)):
         method.execute([inputs[0], torch.tensor([0, 9])])

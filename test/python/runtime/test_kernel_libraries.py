@@ -50,8 +50,12 @@ def inputs() -> list[np.ndarray]:
 def test_python_loads_kernels(library: Path, program: bytes, threads: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(library.parent)
     x, y = inputs()
-    for options in ({"libraries": [library]}, {"kernels": [library.name]}):
-        method = Runtime.get().load_program(program, threads=threads, **options).load_method()
+    runtime = Runtime.get()
+    for loaded in (
+        runtime.load_program(program, threads=threads, libraries=[library]),
+        runtime.load_program(program, threads=threads, kernels=[library.name]),
+    ):
+        method = loaded.load_method()
         np.testing.assert_allclose(method.execute([x, y])[0], -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
 
 
