@@ -51,10 +51,15 @@ def convolutions() -> nn.Module:
     return Calling(forward, conv=conv, norm=nn.BatchNorm2d(8), depthwise=depthwise, linear=nn.Linear(8, 5))
 
 
-def linears() -> nn.Module:
-    """Two linear modules with a function between them."""
-    layers = {"first": nn.Linear(64, 96), "second": nn.Linear(96, 7, bias=False)}
-    return Calling(lambda m, x: m.second(functional.gelu(m.first(x))), **layers)
+class Linears(nn.Module):
+    """Two linear modules with a function between them; remarks name its line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 96), nn.Linear(96, 7, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(functional.gelu(self.first(x)))
 
 
 def by_stock(model: nn.Module, x: Tensor, *, per_channel: bool = True, dynamic: bool = False) -> ExportedProgram:
@@ -90,8 +95,8 @@ def rows() -> Tensor:
 
 PROGRAMS: dict[str, Callable[[], tuple[ExportedProgram, Tensor]]] = {
     "static by channel": lambda: (by_stock(convolutions(), x := torch.randn(1, 3, 12, 12)), x),
-    "dynamic": lambda: (by_stock(linears(), x := rows(), dynamic=True), x),
-    "4 bits by group": lambda: (by_torchao(linears(), x := rows(), dynamic(4, PerGroup(32))), x),
+    "dynamic": lambda: (by_stock(Linears(), x := rows(), dynamic=True), x),
+    "4 bits by group": lambda: (by_torchao(Linears(), x := rows(), dynamic(4, PerGroup(32))), x),
 }
 
 
@@ -221,7 +226,7 @@ def test_linear_modules_that_torchao_quantized(name: str) -> None:
     """Every other one of a batch."""
     config, input_type, filter_type, limit, reason = MODULES[name]
     x = torch.randn((3, 64) if list(MODULES).index(name) % 2 else (2, 3, 64))
-    program = by_torchao(linears(), x, config)
+    program = by_torchao(Linears(), x, config)
     lowered = lower(program)
     nodes = [op for op in lowered.module.walk() if isinstance(op, xnnpack.FullyConnectedOp)]
     assert len(nodes) == 2
@@ -351,7 +356,7 @@ def test_short_floats_are_quantized_at_run_time(
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_short_floats_by_stocks_quantizer(dtype: torch.dtype, per_channel: bool) -> None:
     x = rows().to(dtype)
-    program = by_stock(linears().to(dtype), x, per_channel=per_channel, dynamic=True)
+    program = by_stock(Linears().to(dtype), x, per_channel=per_channel, dynamic=True)
     expected = program.module()(x)
     for result in run(lower_to_integers(program).to_executorch().buffer, x):
         # Eager finds one range for all rows, XNNPACK one for each.
