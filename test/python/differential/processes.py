@@ -14,7 +14,8 @@ from differential.results import Result
 
 FILLS = ("85", "170")
 """What freed memory is filled with. A program that gives something else with each reads uninitialised memory."""
-SECONDS = 20
+SECONDS = 120
+"""What a worker may take beside a second for each file: importing PyTorch takes half a minute on a loaded machine."""
 
 
 def run_all(runtime: str, files: list[Path], fill: str) -> list[Result]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 import pytest
 import torch
-from reference.both_runtimes import Program, check, delegates, lower
+from interop.one_delegate import holds
+from reference.both_runtimes import Program, check, lower
+from reference.dozens import check_together, dozens
 from torch import Tensor
 from torch.export import Dim
 
@@ -80,11 +83,7 @@ CASES: dict[str, tuple[Callable[..., Tensor], tuple[int, ...], tuple[Tensor, ...
 @pytest.mark.parametrize("name", CASES)
 def test_one_delegate(name: str) -> None:
     function, shape, constants = CASES[name]
-    torch.manual_seed(1)
-    model, x = Program(function, *constants).eval(), torch.randn(shape)
-    lowered = lower(model, x)
-    check(model, lowered, [x, torch.randn(shape)])
-    assert delegates(lowered) == 1
+    holds(Program(function, *constants), [torch.randn(shape) for _ in range(2)])
 
 
 def z_of(x: Tensor) -> Tensor:
@@ -134,23 +133,24 @@ MADE: dict[str, Callable[[Tensor], Tensor]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_made_in_the_program(name: str) -> None:
+@pytest.mark.parametrize("functions", dozens([*MADE.items()], itemgetter(0)))
+def test_made_in_the_program(functions: list[tuple[str, Callable[[Tensor], Tensor]]]) -> None:
     """Complex tensors that come from no operand, and operands of other types beside complex ones."""
-    torch.manual_seed(1)
-    model = Program(lambda x: torch.view_as_real(MADE[name](x))).eval()
-    x = torch.randn(4, 6)
-    program = to_edge(torch.export.export(model, (x,)))
-    for form in (program, program.to_backend(XnnpackPartitioner())):
-        method = Runtime.get().load_program(form.to_executorch().buffer).load_method()
-        torch.testing.assert_close(method.execute([x])[0], model(x), rtol=1e-5, atol=1e-5)
+
+    def check_all(functions: Sequence[tuple[str, Callable[[Tensor], Tensor]]]) -> None:
+        model = Program(lambda x: [torch.view_as_real(function(x)) for _, function in functions]).eval()
+        x = torch.randn(4, 6)
+        program = to_edge(torch.export.export(model, (x,)))
+        for form in (program, program.to_backend(XnnpackPartitioner())):
+            found = Runtime.get().load_program(form.to_executorch().buffer).load_method().execute([x])
+            torch.testing.assert_close(found, model(x), rtol=1e-5, atol=1e-5)
+
+    check_together(check_all, functions, itemgetter(0))
 
 
 def test_any_batch() -> None:
-    torch.manual_seed(1)
     model = Program(lambda x: torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real.relu())
-    lowered = lower(model, torch.randn(3, 8, 16), ({0: Dim("batch", max=5)},))
-    check(model, lowered, [torch.randn(n, 8, 16) for n in (5, 1, 3)])
+    holds(model, [torch.randn(n, 8, 16) for n in (3, 5, 1)], ({0: Dim("batch", max=5)},))
 
 
 def test_angles_are_a_kernel() -> None:

@@ -1,10 +1,13 @@
-"""Constants that a program makes of integers and truth values, and then computes with in short floats."""
+"""Constants that a program makes of integers and truth values, and then computes with in short floats; and conversions
+that a program asks for, which round whatever is before and behind them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from reference.meeting import check
+from reference.modules import Calling
 from torch import Tensor
 from torch.nn import functional
 
@@ -41,9 +44,8 @@ PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_integers_become_floats(dtype: torch.dtype) -> None:
     x = torch.tensor([1.0, -2.5, 0.0, 3.0, 96.0, -0.25], dtype=dtype)
-    programs = list(PROGRAMS.values())
     # One file for all: what is tested are its constants.
-    check(lambda x: [program(x) for program in programs], x)
+    check(lambda x: [program(x) for program in PROGRAMS.values()], x, names=list(PROGRAMS))
 
 
 FILLED: dict[str, Callable[[Tensor], Tensor]] = {
@@ -72,13 +74,41 @@ def test_elements_are_filled_in(dtype: torch.dtype) -> None:
 def test_weights_of_eight_bits_are_widened(dtype: torch.dtype) -> None:
     weights = torch.randn(4, 6, generator=torch.Generator().manual_seed(0)).to(dtype)
 
-    class Layer(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("weight", weights)
+    def widened(m: Any, x: Tensor) -> list[Tensor]:
+        return [x + m.weight.to(wide)[0] for wide in (torch.float32, torch.float16, torch.bfloat16)]
 
-        def forward(self, x: Tensor) -> list[Tensor]:
-            weight = self.get_buffer("weight")
-            return [x + weight.to(dtype)[0] for dtype in (torch.float32, torch.float16, torch.bfloat16)]
+    check(Calling(widened, weight=weights), torch.arange(6.0))
 
-    check(Layer(), torch.arange(6.0))
+
+CONVERSIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "fp16": lambda x: x.half(),
+    "fp16 and back": lambda x: x.half().float(),
+    "bf16 and back": lambda x: x.bfloat16().float(),
+    "fp16 and back, before": lambda x: x.half().float() * 2,
+    "bf16 and back, before": lambda x: x.bfloat16().float() * 3,
+    "behind": lambda x: (x * 3).half().float(),
+    "between": lambda x: torch.relu(x).bfloat16().float() * 3,
+    "across a move": lambda x: x.relu().half().t().float() + 1,
+    "behind a product": lambda x: functional.linear(x[:1], torch.eye(3)).bfloat16().float() + 1,
+    "to both": lambda x: (x * 3).half().float().bfloat16().float() * 3,
+    "through fp64": lambda x: (x * 3).double().float() * 3,
+    "of fp64": lambda x: (x.double() * 0.1).float().double() * 3,
+    "to integers": lambda x: (x * 3).clamp(-100, 100).int().float() * 3,
+    "to truth": lambda x: (x * 3).bool().float() * 3,
+    "type_as": lambda x: (x * 3).type_as(torch.zeros((), dtype=torch.bfloat16)).float() + 1,
+    "copy_": lambda x: torch.empty(2, 3, dtype=torch.half).copy_(x * 3).float() + 1,
+}
+
+
+def test_a_conversion_rounds() -> None:
+    x = torch.tensor([[1.123, -2.517, 0.001], [3.3337, 100.1, -1e9]])
+    check(lambda x: [program(x) for program in CONVERSIONS.values()], x, names=list(CONVERSIONS))
+    # And alone, as what else is read of an input decides whether it is converted where it comes in.
+    for name in ("fp16", "fp16 and back", "bf16 and back"):
+        check(CONVERSIONS[name], x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_chain_in_short_floats_is_rounded_where_it_asks(dtype: torch.dtype) -> None:
+    x = torch.tensor([1.0, 2.5, -3.0, 60.0]).to(dtype)
+    check(lambda x: (x.float() * 1.0001).to(dtype).float() * 3, x)

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from torch import Tensor, nn
+from reference.modules import Calling
+from torch import nn
 from torch.nn import functional
 
 import xir
@@ -18,27 +19,12 @@ CHANNELS = 300_000
 COLUMNS = 4
 
 
-class Bias(nn.Module):
-    """A layer's bias that is an addend as well, as tied parameters are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(CHANNELS, COLUMNS))
-        self.bias = nn.Parameter(torch.randn(CHANNELS))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weight, self.bias).relu() + self.bias
-
-
-class Filter(nn.Module):
-    """A layer's weights that another op reads as they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(CHANNELS, COLUMNS))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return functional.linear(x[:1], self.weight), self.weight * x[1:2]
+def models() -> list[nn.Module]:
+    """A layer's bias that is an addend as well, as tied parameters are, and weights that another op reads."""
+    weight, bias = (nn.Parameter(torch.randn(CHANNELS, *shape)) for shape in ((COLUMNS,), ()))
+    added = Calling(lambda m, x: functional.linear(x, m.weight, m.bias).relu() + m.bias, weight=weight, bias=bias)
+    read = Calling(lambda m, x: (functional.linear(x[:1], m.weight), m.weight * x[1:2]), weight=weight)
+    return [added.eval(), read.eval()]
 
 
 def test_stock_computes_what_eager_does(tmp_path: Path) -> None:
@@ -47,8 +33,8 @@ def test_stock_computes_what_eager_does(tmp_path: Path) -> None:
     ExecuTorch's exporter makes such files as well. What reading freed memory gives is not asserted, but that the file
     is mended when it is optimised.
     """
-    models, x = [Bias().eval(), Filter().eval()], torch.randn(2, COLUMNS)
-    bias, filter = (torch.export.export(model, (x,)) for model in models)
+    (added, read), x = models(), torch.randn(2, COLUMNS)
+    bias, filter = (torch.export.export(model, (x,)) for model in (added, read))
     stocks = tmp_path / "stock.pte"
     stocks.write_bytes(to_edge_transform_and_lower(bias, partitioner=[StockPartitioner()]).to_executorch().buffer)
     files = {
@@ -59,7 +45,7 @@ def test_stock_computes_what_eager_does(tmp_path: Path) -> None:
     for name, file in files.items():
         file.save(tmp_path / name)
     results = stock_results([(tmp_path / name, ()) for name in files], [("forward", [x])] * 2)
-    for model, calls in zip([*models, models[0]], results, strict=True):
+    for model, calls in zip((added, read, added), results, strict=True):
         expected = model(x)
         for found in calls:
             torch.testing.assert_close(found, list(expected) if isinstance(expected, tuple) else [expected])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from reference.meeting import forms, problem
+from reference.modules import Calling
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
@@ -74,18 +75,14 @@ FP32_IN_STOCK = {"_log_softmax"}
 """What stock ExecuTorch has no kernel in fp64 for, whatever the rank."""
 
 
-class Calls(nn.Module):
+def calls(call: Callable[[Tensor, int], Any], inputs: list[Tensor]) -> nn.Module:
     """A call along both dimensions of each input, and of constants of the inputs' types."""
+    constants = {f"constant{number}": x + 1 for number, x in enumerate(inputs)}
 
-    def __init__(self, call: Callable[[Tensor, int], Any], inputs: list[Tensor]) -> None:
-        super().__init__()
-        self.call = call
-        for number, x in enumerate(inputs):
-            self.register_buffer(f"constant{number}", x + 1)
+    def forward(m: nn.Module, *inputs: Tensor) -> list[Any]:
+        return [call(x, dim) for x in (*inputs, *map(m.get_buffer, constants)) for dim in (0, -1)]
 
-    def forward(self, *inputs: Tensor) -> list[Any]:
-        constants = [self.get_buffer(f"constant{number}") for number in range(len(inputs))]
-        return [self.call(x, dim) for x in (*inputs, *constants) for dim in (0, -1)]
+    return Calling(forward, **constants)
 
 
 @pytest.mark.parametrize("name", [*CALLS, *FLOATS])
@@ -95,7 +92,7 @@ def test_agrees_with_eager(name: str) -> None:
         inputs.append(torch.tensor(2.5, dtype=torch.float64))
     if name in CALLS:
         inputs.append(torch.tensor(3))
-    model = Calls(CALLS.get(name) or FLOATS[name], inputs)
+    model = calls(CALLS.get(name) or FLOATS[name], inputs)
     wanted = tree_leaves(model(*inputs))
     results = dict[str, list[Any]]()
     for form, program in forms(torch.export.export(model, tuple(inputs))).items():

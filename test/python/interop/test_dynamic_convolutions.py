@@ -6,6 +6,7 @@ ExecuTorch declares some images between nodes as [N, C, H, W] where the nodes co
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     get_symmetric_quantization_config,
 )
 from executorch.exir import to_edge_transform_and_lower
+from reference.modules import Calling
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -25,23 +27,21 @@ from xir.runtime import Runtime
 pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes")
 
 
-class Block(nn.Module):
+def block() -> nn.Module:
     """A block of a ConvNeXt: its linear layers are on images whose channels are last, between convolutions."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem, self.depthwise = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1, groups=8)
-        self.norm, self.wide, self.narrow = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8)
+    def forward(m: Any, x: Tensor) -> Tensor:
+        x = m.stem(x)
+        y = m.norm(m.depthwise(x).permute(0, 2, 3, 1))
+        return x + m.narrow(nn.functional.gelu(m.wide(y))).permute(0, 3, 1, 2)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.stem(x)
-        y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
-        return x + self.narrow(torch.nn.functional.gelu(self.wide(y))).permute(0, 3, 1, 2)
+    parts = {"depthwise": nn.Conv2d(8, 8, 3, padding=1, groups=8), "norm": nn.LayerNorm(8)}
+    return Calling(forward, stem=nn.Conv2d(3, 8, 3, padding=1), wide=nn.Linear(8, 16), narrow=nn.Linear(16, 8), **parts)
 
 
 MODELS = {
     "convolutions": nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.GELU(), nn.Conv2d(16, 8, 3), nn.GELU()),
-    "block": Block(),
+    "block": block(),
 }
 IMAGE = torch.randn(2, 3, 10, 12)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.exir import to_edge as stock_to_edge
+from reference.modules import Calling
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.export import ExportedProgram
@@ -20,31 +22,24 @@ from torch.utils._pytree import tree_leaves
 import xir
 from xir.evaluate import NumericsChecker
 from xir.evaluate.imported import check_import
-from xir.runtime import Runtime, XirRuntimeError
+from xir.runtime import Method, Runtime, XirRuntimeError
 from xir.runtime.agreement import agreement
 
 RUNNER = Path(sys.prefix) / "bin" / "xnn_executor_runner"
 
 
-class Chosen(nn.Module):
+@pytest.fixture(scope="module")
+def model() -> nn.Module:
     """What libraries' models take: absent masks, switches and numbers, by position and by name."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(4, 3)
-
     def forward(
-        self, x: Tensor, mask: Tensor | None, times: int, flag: bool, *, late: dict[str, Any], scale: float = 1.0
+        m: Any, x: Tensor, mask: Tensor | None, times: int, flag: bool, *, late: dict[str, Any], scale: float = 1.0
     ) -> tuple[Tensor, None]:
-        y = self.layer(x) * times * scale
+        y = m.layer(x) * times * scale
         y = y if mask is None else y + mask
         return (y.relu() if flag else y) - late["by"], None
 
-
-@pytest.fixture(scope="module")
-def model() -> nn.Module:
-    torch.manual_seed(0)
-    return Chosen().eval()
+    return Calling(forward, layer=nn.Linear(4, 3)).eval()
 
 
 @pytest.fixture(scope="module")
@@ -80,29 +75,30 @@ def test_in_their_places(model: nn.Module, program: ExportedProgram, delegate: b
     check_import(program)
 
 
-@pytest.mark.parametrize(
-    ("index", "other", "message"),
-    [
-        (1, torch.zeros(3), "input 1 is a none, and a Tensor was given"),
-        (1, 3, "input 1 is a none, and a int was given"),
-        (2, 4, "input 2 was fixed at 3 when the model was exported, and 4 was given"),
-        (2, None, "input 2 is a int, and a none was given"),
-        (2, "3", "input 2 is a int, and a string was given"),
-        (3, False, "input 3 was fixed at 1 when the model was exported, and 0 was given"),
-        (4, 0.5, "input 4 was fixed at 0.25 when the model was exported, and 0.5 was given"),
-        (5, None, "input 5 is a tensor, and a NoneType was given"),
-    ],
-)
-def test_others_are_refused(program: ExportedProgram, index: int, other: Any, message: str) -> None:
+REFUSED: list[tuple[int, Any, str]] = [
+    (1, torch.zeros(3), "input 1 is a none, and a Tensor was given"),
+    (1, 3, "input 1 is a none, and a int was given"),
+    (2, 4, "input 2 was fixed at 3 when the model was exported, and 4 was given"),
+    (2, None, "input 2 is a int, and a none was given"),
+    (2, "3", "input 2 is a int, and a string was given"),
+    (3, False, "input 3 was fixed at 1 when the model was exported, and 0 was given"),
+    (4, 0.5, "input 4 was fixed at 0.25 when the model was exported, and 0.5 was given"),
+    (5, None, "input 5 is a tensor, and a NoneType was given"),
+]
+
+
+def test_others_are_refused(program: ExportedProgram) -> None:
     """In stock too, which says so by a number."""
     file = xir.to_edge(program).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer
-    given = leaves(program)
-    given[index] = other
-    with pytest.raises(XirRuntimeError, match=message):
-        Runtime.get().load_program(file).load_method().execute(given)
-    if not isinstance(other, str):  # of which stock's Python runtime takes none
-        with pytest.raises(RuntimeError):
-            load_stock(file).forward(given)
+    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
+    for index, other, message in REFUSED:
+        given = leaves(program)
+        given[index] = other
+        with pytest.raises(XirRuntimeError, match=message):
+            method.execute(given)
+        if not isinstance(other, str):  # of which stock's Python runtime takes none
+            with pytest.raises(RuntimeError):
+                stock.forward(given)
 
 
 def test_the_runner_takes_tensors(model: nn.Module, program: ExportedProgram, tmp_path: Path) -> None:
@@ -124,15 +120,14 @@ def test_the_runner_takes_tensors(model: nn.Module, program: ExportedProgram, tm
     assert agreement(file, program).difference < 1e-6
 
 
-class Strings(nn.Module):
-    def forward(self, x: Tensor, mode: str) -> Tensor:
-        return x.tanh() if mode == "tanh" else x.relu()
+def method_of(function: Callable[..., Tensor], *inputs: Any) -> Method:
+    program = torch.export.export(Calling(function), inputs)
+    return Runtime.get().load_program(xir.to_edge(program).to_executorch().buffer).load_method()
 
 
 def test_strings() -> None:
     x = torch.randn(3)
-    file = xir.to_edge(torch.export.export(Strings(), (x, "tanh"))).to_executorch().buffer
-    method = Runtime.get().load_program(file).load_method()
+    method = method_of(lambda m, x, mode: x.tanh() if mode == "tanh" else x.relu(), x, "tanh")
     torch.testing.assert_close(method.execute([x, "tanh"])[0], x.tanh())
     with pytest.raises(XirRuntimeError, match="was fixed at 'tanh' when the model was exported, and 'relu' was"):
         method.execute([x, "relu"])
@@ -140,17 +135,11 @@ def test_strings() -> None:
         method.execute([x, None])
 
 
-class Numbers(nn.Module):
-    def forward(self, x: Tensor, k: float) -> Tensor:
-        return x + 1 if k != k else x * k
-
-
 @pytest.mark.parametrize("k", [float("nan"), float("inf"), -0.0])
 def test_numbers_at_the_edges(k: float) -> None:
     x = torch.ones(3)
-    file = xir.to_edge(torch.export.export(Numbers(), (x, k))).to_executorch().buffer
-    method = Runtime.get().load_program(file).load_method()
-    assert torch.equal(method.execute([x, k])[0], Numbers()(x, k))
+    method = method_of(lambda m, x, k: x + 1 if k != k else x * k, x, k)
+    assert torch.equal(method.execute([x, k])[0], x + 1 if k != k else x * k)
     with pytest.raises(XirRuntimeError, match="was fixed at"):
         method.execute([x, 2.0])
 

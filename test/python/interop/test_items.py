@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import torch
+from reference.modules import Function
 from reference.runtimes import agree
-from torch import Tensor, nn
+from torch import Tensor
 
 from bench.encoders import kernel_calls
 from xir.api import XnnpackPartitioner, to_edge
@@ -25,25 +26,13 @@ COMPUTED: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-class Computed(nn.Module):
-    """One of COMPUTED."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.function = COMPUTED[name]
-
-    def forward(self, x: Tensor, s: Tensor) -> Tensor:
-        return self.function(x, s)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", COMPUTED)
-def test_items(name: str, dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    model, x = Computed(name), torch.randn(3, 4, dtype=dtype)
-    program = to_edge(torch.export.export(model, (x, torch.tensor(1.5, dtype=dtype))))
-    program = program.to_backend(XnnpackPartitioner()).to_executorch()
-    file, unit = program.buffer, torch.finfo(dtype).eps
+def test_items(dtype: torch.dtype) -> None:
+    unit = torch.finfo(dtype).eps
+    model = Function(lambda x, s: [function(x, s) for function in COMPUTED.values()])
+    inputs = torch.randn(3, 4, dtype=dtype), torch.tensor(1.5, dtype=dtype)
+    program = to_edge(torch.export.export(model, inputs)).to_backend(XnnpackPartitioner()).to_executorch()
+    file = program.buffer
     assert Runtime.get().load_program(file).load_method().metadata.num_delegates == 1
     assert kernel_calls(program) == []
     calls = [(torch.randn(3, 4).to(dtype), torch.tensor(number, dtype=dtype)) for number in (1.5, -0.37, 3.0)]

@@ -1,12 +1,15 @@
-"""Stock ExecuTorch's own language models run here: `llama::custom_sdpa`, `llama::update_cache`, views in place."""
+"""Stock ExecuTorch's own language models run here: `llama::custom_sdpa`, `llama::update_cache`, views in place; and
+tables that its transforms quantise before 8da4w layers, lowered by stock and by xir."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -18,9 +21,13 @@ from executorch.examples.models.llama.source_transformation.custom_kv_cache impo
 )
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
 from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from reference.modules import Calling
 from reference.runtimes import load_stock
 from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
+from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+from torchao.quantization.granularity import PerGroup
+from torchao.utils import unwrap_tensor_subclass
 
 import xir
 from xir.runtime import Runtime, XirRuntimeError
@@ -56,6 +63,51 @@ def inputs(first: int, count: int) -> tuple[Tensor, dict[str, Tensor]]:
     return torch.randint(0, VOCABULARY, (1, count)), {"input_pos": torch.tensor([first])}
 
 
+def write(model: nn.Module, file: Path) -> Path:
+    """The model, lowered by stock ExecuTorch."""
+    length = torch.export.Dim("length", max=WINDOW - 1)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
+        shapes = ({1: length}, {"input_pos": {0: 1}})
+        exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
+        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+        file.write_bytes(lowered.to_executorch().buffer)
+    return file
+
+
+def test_logits_are_those_of_stock(tmp_path: Path) -> None:
+    """Of its file here, and of that file compiled once more: the caches are updated in place, by the same kernels."""
+    kernels = {"llama::custom_sdpa.out", "llama::update_cache.out"}
+    path, new = write(model(), tmp_path / "llama.pte"), tmp_path / "remade.pte"
+    old = xir.load(path)
+    program = old.optimized(xir.XnnpackPartitioner())
+    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
+    assert program.num_delegates == 3 < old.num_delegates
+    assert kernels <= set(program.kernel_names)
+    program.save(new)
+    methods = [Runtime.get().load_program(each, threads=2).load_method() for each in (path, new)]
+    assert kernels <= set(methods[0].metadata.kernel_names)
+    stock, remade = load_stock(path), load_stock(new)
+    for first, count in CALLS:
+        tokens, rest = inputs(first, count)
+        flat = [tokens, rest["input_pos"]]
+        want = stock.forward(flat)[0].clone()
+        for run in (*(method.execute for method in methods), remade.forward):
+            torch.testing.assert_close(run(flat)[0], want, rtol=1e-4, atol=1e-5)
+
+
+def gated() -> nn.Module:
+    """Logits of tokens from a gated layer between an embedding and an output layer."""
+
+    def forward(m: Any, tokens: Tensor) -> Tensor:
+        hidden = m.embedding(tokens)
+        return m.output(hidden + m.down(nn.functional.silu(m.gate(hidden)) * m.up(hidden)))
+
+    shapes = {"gate": (64, 96), "up": (64, 96), "down": (96, 64), "output": (64, VOCABULARY)}
+    layers = {name: nn.Linear(*shape, bias=False) for name, shape in shapes.items()}
+    return Calling(forward, embedding=nn.Embedding(VOCABULARY, 64), **layers).eval()
+
+
 def with_quantized_embedding(model: nn.Module, embedding: str) -> nn.Module:
     """As `export_llama` with `--embedding-quantize` makes it: bits, and how many elements of a row share a scale."""
     with pytest.MonkeyPatch.context() as patch:
@@ -67,89 +119,53 @@ def with_quantized_embedding(model: nn.Module, embedding: str) -> nn.Module:
     return transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
 
 
-def write(model: nn.Module, file: Path, *, fuses: bool) -> Path:
-    """The model, lowered by stock ExecuTorch."""
+def test_a_quantized_embedding_before_quantized_layers(tmp_path: Path) -> None:
+    """Tables of bytes are in `test_quantized_weights.py` of language models, and those of torchao in
+    `test_quantized_programs.py`."""
     import_module("executorch.kernels.quantized")
-    length = torch.export.Dim("length", max=WINDOW - 1)
+    model = with_quantized_embedding(gated(), "4,32")
+    bits = torch.int4  # pyright: ignore[reportAttributeAccessIssue]
+    quantize_(model, Int8DynamicActivationIntxWeightConfig(weight_dtype=bits, weight_granularity=PerGroup(32)))
+    unwrap_tensor_subclass(model)
+    tokens = torch.randint(0, VOCABULARY, (1, 7))
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
-        shapes = ({1: length}, {"input_pos": {0: 1}})
-        exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
+        exported = torch.export.export(model, (tokens,), strict=True)
+        expected = exported.module()(tokens)
         lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        config = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=fuses)
-        file.write_bytes(lowered.to_executorch(config).buffer)
-    return file
+        stock = lowered.to_executorch(ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)).buffer
+    ours = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
+    file = ours.buffer
+    method = Runtime.get().load_program(file).load_method()
+    assert method.metadata.num_delegates == 1
+    special = [name for name in ours.kernel_names if "quantized" in name or "linear" in name]
+    assert special == ["quantized_decomposed::embedding_4bit.dtype_out"]
+    reference = load_stock(stock).forward([tokens])[0].clone()
+    for found in (method.execute([tokens])[0], load_stock(file).forward([tokens])[0]):
+        torch.testing.assert_close(found, reference, rtol=1e-4, atol=1e-5)
+    # And stock's are those of the quantised graph.
+    assert (reference - expected).norm() <= 1e-2 * expected.norm()
 
 
 @pytest.mark.parametrize(
-    ("embedding", "kernels"),
-    [
-        # With quantised tables stock takes tens of seconds to lower a model; test_quantized_embedding.py has these.
-        pytest.param(None, set[str](), id="fp32"),
-        pytest.param(
-            "8,none",
-            {"quantized_decomposed::embedding_byte.dtype_out"},
-            id="embedding8",
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param(
-            "4,32", {"quantized_decomposed::embedding_4bit.dtype_out"}, id="embedding4", marks=pytest.mark.exhaustive
-        ),
-    ],
+    ("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float16, 2e-3), (torch.bfloat16, 2e-2)], ids=str
 )
-def test_logits_are_those_of_stock(embedding: str | None, kernels: set[str], tmp_path: Path) -> None:
-    made = model() if embedding is None else with_quantized_embedding(model(), embedding)
-    path = write(made, tmp_path / "llama.pte", fuses=embedding is not None)
-    stock = load_stock(path)
-    method = Runtime.get().load_program(path, threads=2).load_method()
-    wanted = {"llama::custom_sdpa.out", "llama::update_cache.out"} | kernels
-    assert wanted <= set(method.metadata.kernel_names)
-    for first, count in CALLS:
-        tokens, rest = inputs(first, count)
-        flat = [tokens, rest["input_pos"]]
-        torch.testing.assert_close(method.execute(flat)[0], stock.forward(flat)[0], rtol=1e-4, atol=1e-5)
-    remade_computes_the_same(path, tmp_path / "remade.pte")
-
-
-def remade_computes_the_same(path: Path, new: Path) -> None:
-    """The caches are updated in place, by the same kernels, and what is around them is compiled once more."""
-    old = xir.load(path)
-    program = old.optimized(xir.XnnpackPartitioner())
-    assert not [each.message for each in program.remarks if "stays as it is" in each.message]
-    assert program.num_delegates == 3 < old.num_delegates
-    assert {"llama::custom_sdpa.out", "llama::update_cache.out"} <= set(program.kernel_names)
-    program.save(new)
-    method, before, after = Runtime.get().load_program(new).load_method(), load_stock(path), load_stock(new)
-    for first, count in CALLS:
-        tokens, rest = inputs(first, count)
-        flat = [tokens, rest["input_pos"]]
-        want = before.forward(flat)[0].clone()
-        torch.testing.assert_close(method.execute(flat)[0], want, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(after.forward(flat)[0], want, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("features", [16, 71])
-@pytest.mark.parametrize(
-    ("first", "count", "causal"), [(0, 1, True), (30, 1, True), (5, 2, True), (3, 20, True), (3, 20, False)]
-)
-def test_attention_is_that_of_stock(first: int, count: int, causal: bool, features: int, dtype: torch.dtype) -> None:
+def test_attention_is_that_of_stock(dtype: torch.dtype, tolerance: float) -> None:
     """Five heads for each of keys and values, two texts, and what lies behind the last query is not read."""
-    torch.manual_seed(0)
-    query = torch.randn(2, count, 10, features).to(dtype)
-    key, value = (torch.randn(2, WINDOW, 2, features).to(dtype) for _ in range(2))
-    expected = torch.ops.llama.custom_sdpa(query, key, value, first, None, 0.0, causal)
-    for cache in (key, value):
-        cache[:, first + count :] = torch.nan
-    found = attend(query, key, value, first, None, causal)
-    tolerance = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
-    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+    calls = (0, 1, True), (30, 1, True), (5, 2, True), (3, 20, True), (3, 20, False)
+    for features, (first, count, causal) in product((16, 71), calls):
+        query = torch.randn(2, count, 10, features).to(dtype)
+        key, value = (torch.randn(2, WINDOW, 2, features).to(dtype) for _ in range(2))
+        expected = torch.ops.llama.custom_sdpa(query, key, value, first, None, 0.0, causal)
+        for cache in (key, value):
+            cache[:, first + count :] = torch.nan
+        found = attend(query, key, value, first, None, causal)
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("scale", [0.7, 60.0])
 def test_attention_with_a_mask_and_a_scale(scale: float) -> None:
     """With the larger scale most weights are below what fp32 holds."""
-    torch.manual_seed(0)
     query, key, value = torch.randn(1, 3, 4, 8), torch.randn(1, WINDOW, 4, 8), torch.randn(1, WINDOW, 4, 8)
     mask = torch.where(torch.rand(3, WINDOW) < 0.5, 0.0, -torch.inf)
     q, k, v = (each.transpose(1, 2) for each in (query, key, value))

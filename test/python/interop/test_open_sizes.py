@@ -1,18 +1,23 @@
-"""Programs that compute with open sizes, held to eager at many of them: one delegate in both runtimes."""
+"""Programs that compute with open sizes, held to eager at many of them: one delegate in both runtimes; sizes that are
+computed of open ones in xir's, with delegates and with kernels alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 import torch
+from interop.one_delegate import holds
 from reference.both_runtimes import Inputs, Program, check, delegates, lower
+from reference.modules import Calling
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.nn import functional
 
+from xir.api import XnnpackPartitioner, to_edge
+from xir.ir.diagnostics import DiagnosticError
 from xir.runtime import Runtime
 
 BATCH, LENGTH = Dim("batch", max=6), Dim("length", max=40)
@@ -24,27 +29,22 @@ IMAGES = ({0: BATCH, 2: HEIGHT, 3: WIDTH},)
 SIZES_OF_ROWS = ((3, 5), (6, 40), (1, 1), (2, 2), (6, 1), (1, 33))
 SIZES_OF_IMAGES = ((3, 5, 7), (6, 12, 17), (1, 1, 1), (2, 12, 2), (4, 3, 9))
 
-
-class OfTwo(nn.Module):
-    """A function of two tensors."""
-
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.function(x, y)
+Functions = dict[str, Callable[[Tensor], Tensor]]
 
 
-def holds(model: nn.Module, inputs: Sequence[Inputs], shapes: Any, outside: Sequence[str] = ()) -> None:
-    """One delegate, and kernels of the names `outside`, right for all inputs; the first are those of the export."""
-    lowered = lower(model, inputs[0], shapes)
-    assert delegates(lowered) == 1
-    check(model, lowered, inputs, outside)
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    torch.manual_seed(2)
+
+
+def all_of(functions: Iterable[Callable[[Tensor], Tensor]]) -> Program:
+    """Functions as one program, since the time goes to compiling."""
+    listed = list(functions)
+    return Program(lambda x: [function(x) for function in listed])
 
 
 def groups(names: Iterable[str]) -> list[Any]:
-    """Names by sevens: what they stand for is compiled in one program, where the time goes to compiling."""
+    """Names by sevens."""
     listed = list(names)
     parts = [listed[at : at + 7] for at in range(0, len(listed), 7)]
     return [pytest.param(part, id=" ".join(part)) for part in parts]
@@ -67,7 +67,7 @@ def attentive_statistics(x: Tensor) -> Tensor:
     return torch.cat([mean, ((weights * x * x).sum(1) - mean * mean).clamp(min=1e-5).sqrt()], 1)
 
 
-OF_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
+OF_ROWS: Functions = {
     "sum": lambda x: x.sum(1),
     "sum_kept": lambda x: x * x.sum(1, keepdim=True),
     "sum_innermost": lambda x: x.mean(2).sum(1),
@@ -101,27 +101,21 @@ OF_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("names", groups(OF_ROWS))
 def test_of_rows(names: list[str]) -> None:
-    torch.manual_seed(2)
-    model = Program(lambda x: [OF_ROWS[name](x) for name in names])
-    holds(model, [rows(*size) for size in SIZES_OF_ROWS], ROWS)
+    holds(all_of(OF_ROWS[name] for name in names), [rows(*size) for size in SIZES_OF_ROWS], ROWS)
 
 
-@pytest.mark.parametrize(
-    "function", [lambda x: x.var(1), lambda x: torch.cat(torch.std_mean(x, 1), 1), lambda x: x.var()]
-)
-def test_variances(function: Callable[[Tensor], Tensor]) -> None:
-    torch.manual_seed(2)
-    holds(Program(function), [rows(*size) for size in ((3, 5), (6, 40), (1, 2), (2, 7))], ROWS)
+def test_variances() -> None:
+    """Which one element has none of."""
+    model = Program(lambda x: (x.var(1), *torch.std_mean(x, 1), x.var()))
+    holds(model, [rows(*size) for size in ((3, 5), (6, 40), (1, 2), (2, 7))], ROWS)
 
 
 @pytest.mark.parametrize(("counted", "outside"), [(torch.float32, []), (torch.int64, ["edge._to_copy"])])
 def test_masked_mean(counted: torch.dtype, outside: list[str]) -> None:
-    torch.manual_seed(2)
-
     def batch(n: int, length: int) -> Inputs:
         return rows(n, length), (torch.rand(n, length) > 0.3).to(counted)
 
-    model = OfTwo(lambda x, mask: masked_mean(x, mask.float()))
+    model = Calling(lambda m, x, mask: masked_mean(x, mask.float()))
     holds(model, [batch(*size) for size in SIZES_OF_ROWS], ({0: BATCH, 1: LENGTH}, {0: BATCH, 1: LENGTH}), outside)
 
 
@@ -137,14 +131,12 @@ def test_sums_of_ones_are_whole() -> None:
 
 
 def test_sums_of_hundreds() -> None:
-    torch.manual_seed(2)
     lengths = Dim("many", min=2, max=600)
     model = Program(lambda x: torch.cat([x.sum(1), x.var(1)], 1))
     holds(model, [rows(2, 7), rows(4, 600), rows(1, 2)], ({0: BATCH, 1: lengths},))
 
 
 def test_norms_of_texts() -> None:
-    torch.manual_seed(2)
     model = nn.Sequential(nn.Conv1d(3, 8, 3, padding=1), nn.GroupNorm(8, 8), nn.GELU(), nn.GroupNorm(2, 8))
     texts = [torch.randn(n, 3, length) for n, length in ((2, 8), (1, 2), (4, 555))]
     holds(model, texts, ({0: BATCH, 2: Dim("many", min=2, max=600)},))
@@ -161,7 +153,7 @@ def generalized_mean(x: Tensor) -> Tensor:
 
 AFFINE = torch.linspace(0.5, 2, 6), torch.linspace(-1, 1, 6)
 
-OF_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
+OF_IMAGES: Functions = {
     "sum": lambda x: x.sum((2, 3)),
     "variance": lambda x: x.var((2, 3), correction=0, keepdim=True),
     "generalized_mean": generalized_mean,
@@ -193,26 +185,26 @@ OF_IMAGES: dict[str, Callable[[Tensor], Tensor]] = {
 LARGER = {0: BATCH, 2: Dim("height", min=4, max=12), 3: Dim("width", min=4, max=17)}
 EVEN = {0: BATCH, 2: 2 * Dim("rows", min=1, max=6), 3: 2 * Dim("columns", min=1, max=8)}
 
-OF_LARGER_IMAGES: dict[str, tuple[Callable[[Tensor], Tensor], Any]] = {
-    "mirrored": (lambda x: functional.pad(x, (2, 1, 0, 3), mode="reflect"), LARGER),
-    "without_ends": (lambda x: x[:, :, 1:-1, :-2] + x[:, :, 2:, 2:], LARGER),
-    "rolled": (lambda x: x.roll((1, -2), (2, 3)), LARGER),
-    "every_other_column": (lambda x: x[..., 1::2].exp(), LARGER),
-    "gathered": (lambda x: functional.pixel_unshuffle(x, 2), EVEN),
-    "halves_of_rows": (lambda x: torch.cat([x[:, :, ::2], x[:, :, 1::2]], 1), EVEN),
+OF_LARGER_IMAGES: Functions = {
+    "mirrored": lambda x: functional.pad(x, (2, 1, 0, 3), mode="reflect"),
+    "without_ends": lambda x: x[:, :, 1:-1, :-2] + x[:, :, 2:, 2:],
+    "rolled": lambda x: x.roll((1, -2), (2, 3)),
+    "every_other_column": lambda x: x[..., 1::2].exp(),
+}
+OF_EVEN_IMAGES: Functions = {
+    "gathered": lambda x: functional.pixel_unshuffle(x, 2),
+    "halves_of_rows": lambda x: torch.cat([x[:, :, ::2], x[:, :, 1::2]], 1),
 }
 
 
-@pytest.mark.parametrize("name", OF_LARGER_IMAGES)
-def test_of_larger_images(name: str) -> None:
-    torch.manual_seed(2)
-    function, sizes = OF_LARGER_IMAGES[name]
-    holds(Program(function), [images(*size) for size in ((3, 6, 8), (6, 12, 16), (1, 4, 4), (2, 12, 4))], (sizes,))
+@pytest.mark.parametrize(("functions", "sizes"), [(OF_LARGER_IMAGES, LARGER), (OF_EVEN_IMAGES, EVEN)])
+def test_of_larger_images(functions: Functions, sizes: Any) -> None:
+    inputs = [images(*size) for size in ((3, 6, 8), (6, 12, 16), (1, 4, 4), (2, 12, 4))]
+    holds(all_of(functions.values()), inputs, (sizes,))
 
 
 def test_infinities_before_an_end() -> None:
     """What is cut off is nowhere multiplied by 0."""
-    torch.manual_seed(2)
     inputs = [rows(n, length).masked_fill(torch.rand(n, length, 8) > 0.7, -math.inf) for n, length in ((3, 5), (6, 40))]
     model = Program(lambda x: torch.cat([x[:, 1:-1], x[:, :-2], x.roll(1, 1)], 1))
     lowered = lower(model, inputs[0], ({0: BATCH, 1: Dim("length", min=4, max=40)},))
@@ -225,61 +217,11 @@ def test_infinities_before_an_end() -> None:
 @pytest.mark.parametrize(("size", "step"), [(8, 8), (8, 4), (3, 2)])
 def test_patches_of_a_series(size: int, step: int) -> None:
     """Any number of them, as of PatchTST: they were those of the example alone."""
-    torch.manual_seed(2)
     layer = nn.Linear(size, 5)
     model = Program(lambda x: layer(functional.pad(x, (0, step), mode="replicate").unfold(-1, size, step)))
     lengths = Dim("patches", min=2, max=12)
     series = [torch.randn(n, 3, step * count) for n, count in ((2, 4), (6, 12), (1, 3))]
     holds(model, series, ({0: BATCH, 2: step * lengths},))
-
-
-class Columns(nn.Module):
-    """Columns of an image as steps of a text (CRNN), for CTC."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(1, 8, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(8, 8, 3, padding=1),
-            nn.MaxPool2d((2, 1)),
-        )
-        self.head = nn.Linear(32, 12)
-
-    def forward(self, x: Tensor) -> Tensor:
-        image = self.layers(x)
-        n, channels, height, width = image.shape
-        return functional.log_softmax(self.head(image.permute(3, 0, 1, 2).reshape(width, n, channels * height)), 2)
-
-
-def test_columns_as_steps() -> None:
-    torch.manual_seed(2)
-    inputs = [torch.randn(n, 1, 16, width) for n, width in ((2, 24), (6, 40), (1, 4), (3, 33))]
-    holds(Columns(), inputs, ({0: BATCH, 3: Dim("width", min=4, max=40)},))
-
-
-class Speech(nn.Module):
-    """Frames of convolutions with strides, and a transformer's layer, as wav2vec 2.0."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList([nn.Conv1d(1, 8, 10, 5), nn.Conv1d(8, 8, 3, 2), nn.Conv1d(8, 8, 3, 2)])
-        self.project = nn.Linear(8, 16)
-        self.encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        frames = x[:, None]
-        for layer in self.layers:
-            frames = functional.gelu(layer(frames))
-        return self.encoder(self.project(frames.transpose(1, 2)))
-
-
-def test_frames_of_speech() -> None:
-    """Quotients of quotients are one, so that frames and what attention makes of them have the same number."""
-    torch.manual_seed(2)
-    inputs = [torch.randn(n, samples) for n, samples in ((2, 800), (4, 1000), (1, 400), (3, 777))]
-    holds(Speech(), inputs, ({0: BATCH, 1: Dim("samples", min=400, max=1000)},))
 
 
 NORMS = [name for name in OF_IMAGES if "norm" in name]
@@ -288,17 +230,10 @@ NORMS = [name for name in OF_IMAGES if "norm" in name]
 
 @pytest.mark.parametrize("names", [*groups(name for name in OF_IMAGES if name not in NORMS), *groups(NORMS)])
 def test_of_images(names: list[str]) -> None:
-    torch.manual_seed(2)
-    model = Program(lambda x: [OF_IMAGES[name](x) for name in names])
-    holds(model, [images(*size) for size in SIZES_OF_IMAGES if names[0] not in NORMS or size[1] > 1], IMAGES)
+    sizes = [size for size in SIZES_OF_IMAGES if names[0] not in NORMS or size[1] > 1]
+    holds(all_of(OF_IMAGES[name] for name in names), [images(*size) for size in sizes], IMAGES)
 
 
-def resized(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
-    """As feature pyramids put a level upon the next finer one."""
-    return lambda x, y: functional.interpolate(x, size=y.shape[-2:], mode=mode) + y
-
-
-@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
 @pytest.mark.parametrize(
     ("height", "width", "larger"),
     [
@@ -308,60 +243,12 @@ def resized(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
     ],
     ids=["doubled", "in_step", "any"],
 )
-def test_to_the_size_of_another(mode: str, height: Any, width: Any, larger: Callable[[int, int], Any]) -> None:
-    torch.manual_seed(2)
+def test_to_the_size_of_another(height: Any, width: Any, larger: Callable[[int, int], Any]) -> None:
+    """As feature pyramids put a level upon the next finer one."""
     inputs = [(images(n, h, w), images(n, *larger(h, w))) for n, h, w in SIZES_OF_IMAGES]
-    holds(OfTwo(resized(mode)), inputs, ({0: BATCH, 2: HEIGHT, 3: WIDTH}, {0: BATCH, 2: height, 3: width}))
-
-
-class Tokens(nn.Module):
-    """An image's pixels as tokens between convolutions, as in blocks of Segformer and PVT, and a head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(6, 8, 3, padding=1)
-        self.norm, self.first, self.last = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8)
-        self.between = nn.Conv2d(16, 16, 3, padding=1, groups=16)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        n, _, height, width = x.shape
-        rows = self.patches(x).flatten(2).transpose(1, 2)
-        wide = self.first(self.norm(rows)).transpose(1, 2).view(n, 16, height, width)
-        rows = rows + self.last(functional.gelu(self.between(wide).flatten(2).transpose(1, 2)))
-        image = self.head(rows).permute(0, 2, 1).reshape(n, -1, height, width)
-        return functional.interpolate(image, scale_factor=2, mode="bilinear")
-
-
-def test_pixels_as_tokens() -> None:
-    torch.manual_seed(2)
-    holds(Tokens(), [images(*size) for size in SIZES_OF_IMAGES], IMAGES)
-
-
-class UNet(nn.Module):
-    """Halved twice, and resized back to what it was before, whatever its size."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Conv2d(6, 8, 3, padding=1), nn.Conv2d(8, 2, 1)
-        self.down = nn.ModuleList(nn.Conv2d(8, 8, 3, stride=2, padding=1) for _ in range(2))
-        self.up = nn.ModuleList(nn.Conv2d(8, 8, 3, padding=1) for _ in range(2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        levels = [self.first(x).relu()]
-        for down in self.down:
-            levels.append(down(levels[-1]).relu())
-        y = levels.pop()
-        for up in self.up:
-            skipped = levels.pop()
-            y = up(functional.interpolate(y, size=skipped.shape[-2:], mode="bilinear") + skipped).relu()
-        return self.last(y)
-
-
-def test_unet_of_any_size() -> None:
-    torch.manual_seed(2)
-    shapes = ({0: BATCH, 2: Dim("height", min=5, max=17), 3: Dim("width", min=5, max=17)},)
-    holds(UNet(), [images(*size) for size in ((3, 6, 7), (6, 17, 17), (1, 5, 5), (2, 16, 9), (4, 5, 12))], shapes)
+    modes = "nearest", "bilinear"
+    model = Calling(lambda m, x, y: [functional.interpolate(x, size=y.shape[-2:], mode=mode) + y for mode in modes])
+    holds(model, inputs, (*IMAGES, {0: BATCH, 2: height, 3: width}))
 
 
 def test_large_images_are_resized_by_a_kernel() -> None:
@@ -375,8 +262,72 @@ def test_large_images_are_resized_by_a_kernel() -> None:
 @pytest.mark.parametrize("factor", [1, 2])
 def test_pixels_of_any_number_of_channels(factor: int) -> None:
     """Which no filter is made for: by kernels, unless nothing moves."""
-    model = OfTwo(lambda x, y: functional.pixel_unshuffle(x, factor) * y)
+    model = Calling(lambda m, x, y: functional.pixel_unshuffle(x, factor) * y)
     shapes = ({1: Dim("channels", max=6), 2: 2 * Dim("rows", max=6), 3: 2 * Dim("columns", max=6)}, None)
     inputs = [(torch.randn(1, *size), torch.tensor(2.0)) for size in ((3, 4, 8), (6, 12, 12), (2, 4, 4))]
     lowered = lower(model, inputs[0], shapes)
     check(model, lowered, inputs, () if factor == 1 else ("edge.pixel_unshuffle",))
+
+
+# Sizes that are computed of open ones.
+
+
+def holds_in_both_forms(functions: Functions, shapes: dict[int, Dim], sizes: list[tuple[int, ...]]) -> None:
+    """Right for all sizes, the first being the example's, with delegates and with kernels alone."""
+    model = all_of(functions.values()).eval()
+    program = to_edge(torch.export.export(model, (torch.randn(sizes[0]),), dynamic_shapes=(shapes,)))
+    for form in (program, program.to_backend(XnnpackPartitioner())):
+        method = Runtime.get().load_program(form.to_executorch().buffer).load_method()
+        for size in sizes:
+            x = torch.randn(size)
+            for name, found, wanted in zip(functions, method.execute([x]), model(x), strict=True):
+                torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, msg=f"{name} of {size}: ".__add__)
+
+
+FACTORS = {"nearest": (1.3, 2, 2.5), "nearest-exact": (2,), "bilinear": (0.5, 2, 2.5), "bicubic": (0.5, 2, 2.5)}
+RESIZED: Functions = {
+    **{
+        f"{mode} by {by}": lambda x, mode=mode, by=by: functional.interpolate(x, scale_factor=by, mode=mode)
+        for mode, factors in FACTORS.items()
+        for by in factors
+    },
+    **{
+        f"smoothed {mode}": lambda x, mode=mode: functional.interpolate(x, None, 0.5, mode, antialias=True)
+        for mode in ("bilinear", "bicubic")
+    },
+    "to a size": lambda x: functional.interpolate(x, (7, 9), mode="bilinear"),
+}
+ANY_IMAGE = {2: Dim("height", min=4, max=16), 3: Dim("width", min=4, max=16)}
+
+
+def test_resized_images() -> None:
+    holds_in_both_forms(RESIZED, ANY_IMAGE, [(1, 2, 8, 12), (1, 2, 4, 4), (1, 2, 16, 16), (1, 2, 5, 15)])
+
+
+@pytest.mark.parametrize("to", [{"scale_factor": 1.3}, {"size": (7, 9)}])
+def test_refused(to: dict[str, Any]) -> None:
+    """Torch makes arithmetic of floats of it, which has no form; taking the example's sizes would be wrong."""
+    model = Program(lambda x: functional.interpolate(x, **to, mode="bicubic"))
+    exported = torch.export.export(model, (torch.randn(1, 2, 8, 12),), dynamic_shapes=(ANY_IMAGE,))
+    with pytest.raises(DiagnosticError, match=r"'(sym_float|truediv)' has no form here"):
+        to_edge(exported)
+
+
+LINES: Functions = {
+    "down": lambda x: torch.arange(x.shape[0] - 1, -1, -1) * x[:, 0],
+    "down_in_floats": lambda x: torch.arange(x.shape[0], 0, -1, dtype=torch.float32) + x[:, 0],
+    "down_by_two": lambda x: torch.arange(2 * x.shape[0], 0, -2) + x[:, 0],
+    "down_by_four": lambda x: torch.arange(4 * x.shape[0] - 2, 0, -4) + x[:, 0],
+    "down_to_a_size": lambda x: torch.arange(20, x.shape[0], -1) * 2.5,
+    "from_a_size": lambda x: torch.arange(x.shape[0], 20) * 2.5,
+    "by_two": lambda x: torch.arange(0, 2 * x.shape[0], 2) * 2.5,
+    "around_0": lambda x: torch.arange(-x.shape[0], x.shape[0]) * 2.5,
+    "distances": lambda x: x @ x.mT + torch.arange(x.shape[0] - 1, -x.shape[0], -1)[: x.shape[0]],
+    "turned_around": lambda x: x[torch.arange(x.shape[0] - 1, -1, -1)],
+    "half_rounded_up": lambda x: functional.pad(x, (0, 0, -(-x.shape[0] // 2), 0)),
+    "from_the_end": lambda x: torch.cat((x, x + 1))[-x.shape[0] :],
+}
+
+
+def test_lines() -> None:
+    holds_in_both_forms(LINES, {0: Dim("length", min=2, max=16)}, [(6, 8), (2, 8), (16, 8), (7, 8)])

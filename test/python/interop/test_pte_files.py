@@ -12,7 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.sample_modules import CONVOLUTIONS, MIXED, QUANTIZED, emitted, lowered
+from emitter.sample_modules import MIXED, emitted, lowered
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
+from executorch.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
+from reference.modules import Calling
+from reference.runtimes import load_stock
+from torch import Tensor, nn
+from torch.nn import functional
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from xir.emitter import read
 from xir.emitter.codec import Tree, decode
@@ -20,16 +33,17 @@ from xir.emitter.container import read_container
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
+from xir.ir.pipeline import parse_options
 from xir.ir.printer import PrintOptions, module_to_text
+from xir.transforms.pte.lower_to_pte import LowerToPtePass
+from xir.transforms.pte.plan_memory import PlanMemoryPass
 
 
-def run_stock(data: bytes, *inputs: torch.Tensor, method: str = "forward") -> list[Any]:
+def run_stock(data: bytes, *inputs: Tensor, method: str = "forward") -> list[Any]:
     """What stock ExecuTorch computes."""
-    from reference.runtimes import load_stock
-
     # The program does not keep the buffer alive.
     program = load_stock(data)
-    return [out.clone() if isinstance(out, torch.Tensor) else out for out in program.run_method(method, inputs)]
+    return [out.clone() if isinstance(out, Tensor) else out for out in program.run_method(method, inputs)]
 
 
 def rewritten(data: bytes) -> bytes:
@@ -40,48 +54,7 @@ def rewritten(data: bytes) -> bytes:
     return emitted(parse_module(again, text), again)
 
 
-# What xir writes runs in stock ExecuTorch.
-
-
-def test_kernels_and_a_delegate():
-    ctx = XirContext()
-    data = emitted(lowered(MIXED, ctx), ctx)
-    x = torch.arange(6.0).reshape(2, 3) - 3
-    product = ((x + torch.tensor([1.0, 2.0, 3.0])) * torch.tensor([1.0, -2.0, 3.0])).clamp(max=5.0)
-    expected = torch.cat([product, product])[1:3].abs()
-    out, mean = run_stock(data, x)
-    torch.testing.assert_close(out, expected)
-    torch.testing.assert_close(mean, expected.mean(1))
-
-
-def test_one_delegate_with_weights():
-    ctx = XirContext()
-    generator = np.random.default_rng(0)
-    shapes = {"conv": (6, 3, 3, 4), "bias": (6,), "depthwise": (1, 3, 3, 6), "linear": (3, 24)}
-    weights = {name: generator.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-    for name, array in weights.items():
-        ctx.blobs.set(name, array)
-    data = emitted(lowered(CONVOLUTIONS, ctx), ctx)
-    conv, bias, depthwise, linear = map(torch.from_numpy, weights.values())
-    x = torch.from_numpy(generator.standard_normal((1, 8, 8, 4), dtype=np.float32))
-    functional = torch.nn.functional
-    y = functional.conv2d(x.permute(0, 3, 1, 2), conv.permute(0, 3, 1, 2), bias, padding=1).clamp(0, 6)
-    y = functional.conv2d(y, depthwise.permute(3, 0, 1, 2), stride=2, groups=6)
-    y = functional.max_pool2d(y, 2, stride=1).reshape(1, 24) @ linear.T
-    y = functional.pad(functional.leaky_relu(y, 0.25), (1, 0), value=0.5).softmax(1)[:, 1:]
-    torch.testing.assert_close(run_stock(data, x)[0], y, rtol=1e-4, atol=1e-5)
-
-
-def test_a_quantized_delegate():
-    ctx = XirContext()
-    x = torch.tensor([[1.0, -2.0, 0.5, 3.0], [0.0, 4.0, -1.5, 2.5]])
-    weights = torch.tensor([[1.0, 2, 3, 4], [-1, -2, -3, -4], [127, 0, 0, -127]]) * torch.tensor(
-        [[0.25], [0.5], [0.125]]
-    )
-    bias = torch.tensor([100.0, -100, 0]) * torch.tensor([0.125, 0.25, 0.0625])
-    # Every number here is a multiple of its scale, so only the range of the result's type (-33.75 to 30) shows.
-    expected = (x @ weights.T + bias).clamp(0.25 * (-128 - 7), 0.25 * (127 - 7))
-    torch.testing.assert_close(run_stock(emitted(lowered(QUANTIZED, ctx), ctx), x)[0], expected, rtol=0, atol=0.13)
+# What xir writes, stock ExecuTorch runs, as every test does that runs a file in both runtimes.
 
 
 @pytest.mark.parametrize(
@@ -90,57 +63,20 @@ def test_a_quantized_delegate():
 )
 def test_memory_of_inputs_and_outputs(options: str):
     """Stock's Python runtime copies into planned inputs and allocates unplanned outputs itself."""
-    from xir.ir.pipeline import parse_options
-    from xir.transforms.pte.lower_to_pte import LowerToPtePass
-    from xir.transforms.pte.plan_memory import PlanMemoryPass
-
     ctx = XirContext()
     module = parse_module(ctx, MIXED)
     LowerToPtePass().apply(ctx, module)
     PlanMemoryPass.from_options(parse_options(options)).apply(ctx, module)
-    reference_ctx = XirContext()
-    reference = emitted(lowered(MIXED, reference_ctx), reference_ctx)
     x = torch.arange(6.0).reshape(2, 3)
-    data = emitted(module, ctx)
-    for ours, theirs in zip(run_stock(data, x), run_stock(reference, x), strict=True):
-        torch.testing.assert_close(ours, theirs)
-
-
-KERNELS = """
-func.func @forward(%x: tensor<2x6xf32>, %i: tensor<3xi64>)
-    -> (tensor<2x2xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<2xi64>, tensor<2x3xf32>, tensor<2x6xf32>,
-        tensor<4x6xf32>, tensor<2x6xi32>, tensor<6x2xf32>) {
-  %a, %b = edge.split_with_sizes(%x) {split_sizes = array<i64: 2, 4>, dim = 1 : i64}
-         : (tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x4xf32>)
-  %c, %d = edge.max.dim(%x) {dim = 1 : i64} : (tensor<2x6xf32>) -> (tensor<2xf32>, tensor<2xi64>)
-  %e = edge.index.Tensor(%x, [none, %i]) : (tensor<2x6xf32>, tensor<3xi64>) -> tensor<2x3xf32>
-  %f = edge.full() {size = array<i64: 2, 6>, fill_value = 2.5 : f64, dtype = f32} : () -> tensor<2x6xf32>
-  %g = edge.mul.Tensor(%x, %f) : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<2x6xf32>
-  %h = edge.cat([%x, %g]) : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>
-  %j = edge._to_copy(%x) {dtype = i32} : (tensor<2x6xf32>) -> tensor<2x6xi32>
-  %k = edge.permute(%x) {dims = array<i64: 1, 0>} : (tensor<2x6xf32>) -> tensor<6x2xf32>
-  func.return %a, %b, %c, %d, %e, %g, %h, %j, %k : tensor<2x2xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<2xi64>,
-      tensor<2x3xf32>, tensor<2x6xf32>, tensor<4x6xf32>, tensor<2x6xi32>, tensor<6x2xf32>
-}
-"""
-"""Every calling convention: an out tensor, two of them, a list of them, lists in, absent elements, dtypes."""
-
-
-def test_calling_conventions_of_kernels():
-    ctx = XirContext()
-    x, i = torch.randn(2, 6, generator=torch.Generator().manual_seed(0)), torch.tensor([5, 0, 2])
-    values, indices = x.max(1)
-    expected = [*x.split([2, 4], 1), values, indices, x[:, i], x * 2.5, torch.cat([x, x * 2.5]), x.to(torch.int32), x.T]
-    for ours, theirs in zip(run_stock(emitted(lowered(KERNELS, ctx), ctx), x, i), expected, strict=True):
-        torch.testing.assert_close(ours, theirs.contiguous())
+    values = ((x + torch.tensor([1.0, 2.0, 3.0])) * torch.tensor([1.0, -2.0, 3.0])).clamp(max=5.0)
+    expected = torch.cat([values, values])[1:3].abs()
+    torch.testing.assert_close(run_stock(emitted(module, ctx), x), [expected, expected.mean(1)])
 
 
 # What stock ExecuTorch's own reader sees in our files.
 
 
 def test_stocks_reader_reads_our_file():
-    from executorch.exir._serialize._program import deserialize_pte_binary
-
     ctx = XirContext()
     pte = deserialize_pte_binary(emitted(lowered(MIXED, ctx), ctx))
     plan = pte.program.execution_plan[0]
@@ -157,29 +93,34 @@ def test_stocks_reader_reads_our_file():
 # What stock ExecuTorch writes, xir reads and writes again.
 
 
-class Vision(torch.nn.Module):
+def vision() -> nn.Module:
     """Two delegates with kernels between them, and several outputs."""
 
-    def __init__(self):
-        super().__init__()
-        self.conv = torch.nn.Conv2d(3, 8, 3, padding=1)
-        self.norm = torch.nn.BatchNorm2d(8)
-        self.linear = torch.nn.Linear(8, 5)
+    def forward(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        z = functional.max_pool2d(torch.relu(m.norm(m.conv(x))), 2).mean([2, 3])
+        return m.linear(z), torch.cumsum(z, 1)
 
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        y = torch.nn.functional.max_pool2d(torch.relu(self.norm(self.conv(x))), 2)
-        z = y.mean([2, 3])
-        return self.linear(z), torch.cumsum(z, 1)
+    return Calling(forward, conv=nn.Conv2d(3, 8, 3, padding=1), norm=nn.BatchNorm2d(8), linear=nn.Linear(8, 5)).eval()
 
 
-def quantized(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.nn.Module:
+def tables() -> nn.Module:
+    """Constants, lists of tensors, optional ones, several results of a kernel, concatenation in a delegate."""
+
+    def forward(m: Any, i: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        a = m.embedding(i)
+        b = a[:, i]
+        return torch.cat([a * m.scale, a], 0).clamp(min=0.5), torch.topk(b, 2)[1], torch.split(a, [1, 2], 0)[1]
+
+    return Calling(forward, embedding=nn.Embedding(10, 4), scale=nn.Parameter(torch.randn(4))).eval()
+
+
+def state() -> nn.Module:
+    """A buffer that changes and starts from a value in the file."""
+    return Calling(lambda m, x: m.total.add_(x) * 2, total=torch.tensor([1.0, 2.0, 3.0]))
+
+
+def quantized(model: nn.Module, inputs: tuple[Tensor, ...]) -> nn.Module:
     """`model` with static 8-bit quantisation, weights per channel."""
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-        XNNPACKQuantizer,
-        get_symmetric_quantization_config,
-    )
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
     quantizer: Any = XNNPACKQuantizer()
     quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
     prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
@@ -187,71 +128,40 @@ def quantized(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch
     return convert_pt2e(prepared)
 
 
-class Tables(torch.nn.Module):
-    """Constants, lists of tensors, optional ones, several results of a kernel, concatenation in a delegate."""
+CONSTANT_METHODS = {"number": 3, "name": "abc", "ratio": 2.5, "flag": True}
 
-    def __init__(self):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(10, 4)
-        self.scale = torch.nn.Parameter(torch.randn(4))
-
-    def forward(self, i: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        a = self.embedding(i)
-        b = a[:, i]
-        return torch.cat([a * self.scale, a], 0).clamp(min=0.5), torch.topk(b, 2)[1], torch.split(a, [1, 2], 0)[1]
+CONFIGS: dict[str, Callable[[], ExecutorchBackendConfig]] = {
+    "portable": lambda: ExecutorchBackendConfig(emit_stacktrace=True),
+    "state": lambda: ExecutorchBackendConfig(
+        passes=[InitializedMutableBufferPass(["total"])], emit_mutable_buffer_names=True
+    ),
+    "inline": lambda: ExecutorchBackendConfig(extract_delegate_segments=False),
+    "aligned": lambda: ExecutorchBackendConfig(segment_alignment=4096),
+}
 
 
-class State(torch.nn.Module):
-    """A buffer that changes and starts from a value in the file."""
-
-    def __init__(self):
-        super().__init__()
-        self.total: torch.Tensor
-        self.register_buffer("total", torch.tensor([1.0, 2.0, 3.0]))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.total.add_(x)
-        return self.total * 2
-
-
-def stock_file(name: str) -> tuple[bytes, tuple[torch.Tensor, ...]]:
+def stock_file(name: str) -> tuple[bytes, tuple[Tensor, ...]]:
     """A file that stock ExecuTorch writes, and inputs for it."""
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-    from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
-
     torch.manual_seed(0)
-    partitioner: list[Any] = [XnnpackPartitioner()]
-    config = ExecutorchBackendConfig(emit_stacktrace=name == "portable")
-    if name == "state":
-        x = torch.ones(3)
-        config = ExecutorchBackendConfig(
-            passes=[InitializedMutableBufferPass(["total"])], emit_mutable_buffer_names=True
-        )
-        program = to_edge(torch.export.export(State(), (x,)))
-    elif name == "tables":
-        x = torch.tensor([1, 2, 3])
-        program = to_edge_transform_and_lower(torch.export.export(Tables().eval(), (x,)), partitioner=partitioner)
-    elif name == "dynamic":
-        x = torch.randn(2, 4)
-        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Softmax(-1))
-        exported = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch", max=6)},))
-        methods = {"number": 3, "name": "abc", "ratio": 2.5, "flag": True}
-        program = to_edge_transform_and_lower(exported, partitioner=partitioner, constant_methods=methods)
+    shapes, methods = None, None
+    match name:
+        case "state":
+            model, x = state(), torch.ones(3)
+        case "tables":
+            model, x = tables(), torch.tensor([1, 2, 3])
+        case "dynamic":
+            model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Softmax(-1)), torch.randn(2, 4)
+            shapes, methods = ({0: torch.export.Dim("batch", max=6)},), CONSTANT_METHODS
+        case _:
+            model, x = vision(), torch.randn(1, 3, 8, 8)
+            model = quantized(model, (x,)) if name == "quantised" else model
+    exported = torch.export.export(model, (x,), dynamic_shapes=shapes)
+    if name in ("state", "portable"):
+        program = to_edge(exported)
     else:
-        x = torch.randn(1, 3, 8, 8)
-        model = Vision().eval()
-        if name == "quantised":
-            model = quantized(model, (x,))
-        exported = torch.export.export(model, (x,))
-        program = (
-            to_edge(exported) if name == "portable" else to_edge_transform_and_lower(exported, partitioner=partitioner)
-        )
-        if name == "inline":
-            config = ExecutorchBackendConfig(extract_delegate_segments=False)
-        if name == "aligned":
-            config = ExecutorchBackendConfig(segment_alignment=4096)
-    return program.to_executorch(config).buffer, (x,)
+        partitioner: list[Any] = [XnnpackPartitioner()]
+        program = to_edge_transform_and_lower(exported, partitioner=partitioner, constant_methods=methods)
+    return program.to_executorch(CONFIGS.get(name, ExecutorchBackendConfig)()).buffer, (x,)
 
 
 def comparable(data: bytes) -> tuple[Tree, list[Any]]:
@@ -309,7 +219,7 @@ def test_stocks_files_are_written_again_field_by_field(name: str):
     for a, b in zip(run_stock(ours, *inputs), run_stock(original, *inputs), strict=True):
         assert torch.equal(a, b)
     if name == "dynamic":
-        for method, expected in (("number", 3), ("name", "abc"), ("ratio", 2.5), ("flag", True)):
+        for method, expected in CONSTANT_METHODS.items():
             assert run_stock(ours, method=method) == [expected]
     if name == "aligned":
         assert read_container(ours).segment_base % 4096 == 0

@@ -1,20 +1,23 @@
-"""Models with mutable buffers: calls in a row give eager's results, in xir's runtime and in stock ExecuTorch."""
+"""Models that keep state, in buffers and in inputs whose new values are outputs: eager's results in both runtimes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from reference.runtimes import agree
+from reference.modules import Calling
+from reference.runtimes import agree, load_stock
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.emitter import emit, read
+from xir.importer import import_exported_program
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.printer import module_to_text
@@ -25,78 +28,66 @@ from xir.runtime.program import BufferInfo, Method, Program
 Inputs = tuple[Tensor, ...]
 
 
-class Counter(nn.Module):
+def attend(m: Any, x: Tensor, at: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """One head over a cache of keys and values, to which it writes."""
+    q, k, v = m.qkv(x).chunk(3, -1)
+    keys.index_copy_(1, at, k)
+    values.index_copy_(1, at, v)
+    mask = torch.where(torch.arange(keys.shape[1]) <= at[:, None], 0.0, -1e9)
+    return nn.functional.scaled_dot_product_attention(q, keys, values, mask)
+
+
+# Buffers
+
+
+def counter() -> nn.Module:
     """How often it was called, counted from 5."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("count", torch.tensor([5.0, -5.0, 0.0]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.get_buffer("count").add_(1)
-        return x * self.get_buffer("count")
+    return Calling(lambda m, x: x * m.count.add_(1), count=torch.tensor([5.0, -5.0, 0.0]))
 
 
-class Attention(nn.Module):
-    """One head over a cache of keys and values, large enough that its zeros are not stored."""
-
-    def __init__(self, window: int = 256, width: int = 32):
-        super().__init__()
-        self.qkv = nn.Linear(width, 3 * width)
-        self.register_buffer("k", torch.zeros(1, window, width))
-        self.register_buffer("v", torch.zeros(1, window, width))
-
-    def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        q, k, v = self.qkv(x).chunk(3, -1)
-        keys = self.get_buffer("k").index_copy_(1, at, k)
-        values = self.get_buffer("v").index_copy_(1, at, v)
-        mask = torch.where(torch.arange(keys.shape[1]) <= at[:, None], 0.0, -1e9)
-        return nn.functional.scaled_dot_product_attention(q, keys, values, mask)
+def attention() -> nn.Module:
+    """Its caches are large enough that their zeros are not stored."""
+    caches = {"k": torch.zeros(1, 256, 32), "v": torch.zeros(1, 256, 32)}
+    return Calling(lambda m, x, at: attend(m, x, at, m.k, m.v), qkv=nn.Linear(32, 96), **caches)
 
 
-class Streaming(nn.Module):
+def streaming() -> nn.Module:
     """A convolution that keeps the end of what it has seen."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(3, 5, 4)
-        self.register_buffer("past", torch.ones(1, 3, 3))
+    def forward(m: Any, x: Tensor) -> Tensor:
+        seen = torch.cat([m.past, x], -1)
+        m.past.copy_(seen[..., -3:])
+        return m.conv(seen)
 
-    def forward(self, x: Tensor) -> Tensor:
-        seen = torch.cat([self.get_buffer("past"), x], -1)
-        self.get_buffer("past").copy_(seen[..., -3:])
-        return self.conv(seen)
+    return Calling(forward, conv=nn.Conv1d(3, 5, 4), past=torch.ones(1, 3, 3))
 
 
-class Slices(nn.Module):
+def slices() -> nn.Module:
     """What is written through views, and an old value that is returned."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("kept", torch.randn(4, 6))
-        self.register_buffer("other", torch.randn(4, 6))
+    def forward(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        m.kept[1:3, :4] = x
+        m.kept[3] += 1
+        old = m.other.clone()
+        m.other.copy_(m.kept + 1)
+        return m.kept * 2, old
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        kept, other = self.get_buffer("kept"), self.get_buffer("other")
-        kept[1:3, :4] = x
-        kept[3] += 1
-        old = other.clone()
-        other.copy_(kept + 1)
-        return kept * 2, old
+    return Calling(forward, kept=torch.randn(4, 6), other=torch.randn(4, 6))
 
 
-class Written(nn.Module):
+def written() -> nn.Module:
     """A cache that is written by indexing: whole rows at positions, then a slice with known bounds."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("k", torch.zeros(1, 2, 8, 4))
+    def forward(m: Any, x: Tensor, at: Tensor) -> Tensor:
+        m.k[:, :, at] = x
+        m.k[:, :, 6:] = x
+        return m.k.sum((0, 1))
 
-    def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        k = self.get_buffer("k")
-        k[:, :, at] = x
-        k[:, :, 6:] = x
-        return k.sum((0, 1))
+    return Calling(forward, k=torch.zeros(1, 2, 8, 4))
+
+
+def training() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train()
 
 
 def calls(*shapes: Sequence[int], positions: bool = False, count: int = 5) -> list[Inputs]:
@@ -106,12 +97,12 @@ def calls(*shapes: Sequence[int], positions: bool = False, count: int = 5) -> li
 
 
 MODELS = {
-    "counter": (Counter, calls((3,)), 1),
-    "attention": (Attention, calls((1, 1, 32), positions=True), 2),
-    "streaming": (Streaming, calls((1, 3, 8)), 1),
-    "slices": (Slices, calls((2, 4)), None),
-    "written": (Written, calls((1, 2, 1, 4), positions=True), None),
-    "training": (lambda: nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train(), calls((2, 3, 5, 5)), None),
+    "counter": (counter, calls((3,)), 1),
+    "attention": (attention, calls((1, 1, 32), positions=True), 2),
+    "streaming": (streaming, calls((1, 3, 8)), 1),
+    "slices": (slices, calls((2, 4)), None),
+    "written": (written, calls((1, 2, 1, 4), positions=True), None),
+    "training": (training, calls((2, 3, 5, 5)), None),
 }
 """Name -> model, inputs, and delegates where that matters."""
 
@@ -126,44 +117,23 @@ def compiled(model: nn.Module, inputs: Inputs, *, delegated: bool) -> Executorch
 @pytest.mark.parametrize("name", MODELS)
 def test_calls_in_a_row(name: str, delegated: bool) -> None:
     make, rows, delegates = MODELS[name]
-    torch.manual_seed(0)
     model = make()
-    file = compiled(model, rows[0], delegated=delegated).buffer
-    agree(file, model, rows, rtol=1e-4, atol=1e-5)
+    program = compiled(model, rows[0], delegated=delegated)
+    agree(program.buffer, model, rows, rtol=1e-4, atol=1e-5)
+    method = Runtime.get().load_program(program.buffer, threads=1).load_method()
     if delegated and delegates is not None:
-        method = Runtime.get().load_program(file, threads=1).load_method()
         assert method.metadata.num_delegates == delegates
-
-
-def test_caches_are_written_in_place_and_zeros_are_not_stored() -> None:
-    model = Attention()
-    program = compiled(model, MODELS["attention"][1][0], delegated=True)
-    assert program.kernel_names.count("aten::index_put_") == 1
-    assert "aten::copy_" not in program.kernel_names
-    assert "aten::index_put.out" not in program.kernel_names
-    weights = sum(value.nbytes for value in model.parameters())
-    assert len(program.buffer) < weights + model.get_buffer("k").nbytes
-
-
-def test_writes_by_indexing_are_in_place() -> None:
-    model, inputs = Written(), MODELS["written"][1][0]
-    for delegated in (True, False):
-        kernels = compiled(model, inputs, delegated=delegated).kernel_names
-        assert "aten::index_put_" in kernels
-        assert {"aten::copy_", "aten::index_put.out", "aten::slice_scatter.out"}.isdisjoint(kernels)
-
-
-def test_instances_have_buffers_of_their_own() -> None:
-    file = compiled(Counter(), (torch.ones(3),), delegated=True).buffer
-    program = Runtime.get().load_program(file, threads=1)
-    first, second = program.load_method(), program.load_method()
-    x = torch.ones(3)
-    assert [first.execute([x])[0].tolist() for _ in range(2)] == [[6, -4, 1], [7, -3, 2]]
-    assert second.execute([x])[0].tolist() == [6, -4, 1]
+    if name == "written" or (delegated and name == "attention"):
+        assert "aten::index_put_" in program.kernel_names
+        assert {"aten::copy_", "aten::index_put.out", "aten::slice_scatter.out"}.isdisjoint(program.kernel_names)
+    if delegated and name == "attention":
+        assert program.kernel_names.count("aten::index_put_") == 1, "of both caches"
+        weights = sum(value.nbytes for value in model.parameters())
+        assert len(program.buffer) < weights + model.get_buffer("k").nbytes, "zeros are not stored"
 
 
 def test_files_are_read_as_they_were_written() -> None:
-    program = compiled(Counter(), (torch.ones(3),), delegated=False)
+    program = compiled(counter(), (torch.ones(3),), delegated=False)
     ctx, again = XirContext(), io.BytesIO()
     module = read(program.buffer, ctx)
     text = module_to_text(module)
@@ -173,12 +143,28 @@ def test_files_are_read_as_they_were_written() -> None:
     assert again.getvalue() == program.buffer
 
 
+def test_quantizing_leaves_buffers_as_they_were() -> None:
+    """Calibration runs the model, which writes to its cache."""
+    model, rows = attention(), MODELS["attention"][1]
+    with torch.no_grad():
+        program = to_edge(quantize(torch.export.export(model, rows[0]), rows[0], rows))
+    (k, v) = (op for op in program.module.walk() if isinstance(op, edge.MutableBufferOp))
+    assert not any(storage_array(op.initial, program.ctx).any() for op in (k, v))
+    assert not model.get_buffer("k").any()
+    file = program.to_backend(XnnpackPartitioner()).to_executorch().buffer
+    method = Runtime.get().load_program(file, threads=1).load_method()
+    for inputs in rows:
+        with torch.no_grad():
+            expected = model(*inputs)
+        torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=0.1, atol=0.05)
+
+
 # State through the API
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def counting() -> Program:
-    return Runtime.get().load_program(compiled(Counter(), (torch.ones(3),), delegated=True).buffer, threads=1)
+    return Runtime.get().load_program(compiled(counter(), (torch.ones(3),), delegated=True).buffer, threads=1)
 
 
 def run(method: Method) -> list[float]:
@@ -186,23 +172,17 @@ def run(method: Method) -> list[float]:
 
 
 def test_state_is_read_written_and_reset(counting: Program) -> None:
-    method = counting.load_method()
+    method, other = counting.load_method(), counting.load_method()
     assert counting.metadata().buffers == (BufferInfo("count", "float32", (3,), (0,)),)
-    assert run(method) == [6, -4, 1]
-    assert method.state.state_dict()["count"].tolist() == [6, -4, 1]
-    method.state.load_state_dict({"count": torch.zeros(3)})
-    assert run(method) == [1, 1, 1]
-    method.state.load_state_dict({"count": np.full(3, 8, np.float32)})
+    assert [run(method), run(method), run(other)] == [[6, -4, 1], [7, -3, 2], [6, -4, 1]]
+    assert method.state.state_dict()["count"].tolist() == [7, -3, 2]
+    other.state.load_state_dict(method.state.state_dict())
+    assert [run(method), run(other)] == [[8, -2, 3], [8, -2, 3]], "goes on where the other was"
+    for values in (torch.zeros(3), np.zeros(3, np.float32)):
+        method.state.load_state_dict({"count": values})
+        assert run(method) == [1, 1, 1]
     method.state.reset()
     assert run(method) == [6, -4, 1]
-
-
-def test_state_of_one_instance_goes_on_in_another(counting: Program) -> None:
-    first, second = counting.load_method(), counting.load_method()
-    run(first)
-    second.state.load_state_dict(first.state.state_dict())
-    run(first)
-    assert run(second) == [7, -3, 2]
 
 
 def test_instances_share_a_state(counting: Program) -> None:
@@ -211,6 +191,9 @@ def test_instances_share_a_state(counting: Program) -> None:
     assert [run(first), run(second), run(first)] == [[6, -4, 1], [7, -3, 2], [8, -2, 3]]
     assert run(counting.load_method(state=first.state)) == [9, -1, 4]
     assert run(counting.load_method()) == [6, -4, 1]
+    other = Runtime.get().load_program(compiled(counter(), (torch.ones(3),), delegated=False).buffer, threads=1)
+    with pytest.raises(XirRuntimeError, match="the state is not this program's"):
+        counting.load_method(state=other.new_state())
 
 
 @pytest.mark.parametrize(
@@ -229,26 +212,104 @@ def test_what_does_not_fit_changes_nothing(counting: Program, values: dict[str, 
     assert run(method) == [6, -4, 1]
 
 
-def test_the_state_of_another_program_is_refused(counting: Program) -> None:
-    other = Runtime.get().load_program(compiled(Counter(), (torch.ones(3),), delegated=False).buffer, threads=1)
-    with pytest.raises(XirRuntimeError, match="the state is not this program's"):
-        counting.load_method(state=other.new_state())
+# Inputs that are written to
 
 
-def test_quantizing_leaves_buffers_as_they_were() -> None:
-    """Calibration runs the model, which writes to its cache."""
-    model, rows = Attention(), MODELS["attention"][1]
+def caches_of_the_caller() -> nn.Module:
+    return Calling(attend, qkv=nn.Linear(8, 24))
+
+
+def under_its_name(m: Any, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+    y.mul_(2).add_(x)
+    return {"read behind": y * 3, "not changed": x + 1}
+
+
+def through_a_view(m: Any, x: Tensor, y: Tensor) -> Tensor:
+    y[1, 1:] = x[0, 1:]
+    return y.relu()
+
+
+def returned(m: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    y.add_(x)
+    return y, x
+
+
+def both(m: Any, x: Tensor, y: Tensor) -> Tensor:
+    old = y.clone()
+    y.copy_(x)
+    x.copy_(old)
+    return x - y
+
+
+def converted(m: Any, x: Tensor, y: Tensor) -> Tensor:
+    y.copy_(x.double() * 2)
+    x[1].add_(1)
+    return x + y
+
+
+def nothing_else(m: Any, x: Tensor, y: Tensor) -> None:
+    y.copy_(x.exp())
+
+
+TWO = ((2, 3), (2, 3))
+CHANGING: dict[str, tuple[Callable[[], nn.Module], Inputs, tuple[int, ...]]] = {
+    "attention": (
+        caches_of_the_caller,
+        (torch.randn(1, 1, 8), torch.tensor([5]), torch.randn(1, 16, 8), torch.randn(1, 16, 8)),
+        (2, 3),
+    ),
+    **{
+        function.__name__: (lambda function=function: Calling(function), calls(*TWO)[0], changed)
+        for function, changed in (
+            (under_its_name, (1,)),
+            (through_a_view, (1,)),
+            (returned, (1,)),
+            (both, (0, 1)),
+            (converted, (0, 1)),
+            (nothing_else, (1,)),
+        )
+    },
+}
+"""Name -> model, inputs, and which of these it changes."""
+
+
+@pytest.mark.parametrize("decomposed", [False, True], ids=["as exported", "functional"])
+@pytest.mark.parametrize("name", CHANGING)
+def test_new_values_are_outputs(name: str, decomposed: bool) -> None:
+    """The second and later calls take what the ones before gave, as a caller with a cache does."""
+    make, inputs, changed = CHANGING[name]
+    model = make()
     with torch.no_grad():
-        program = to_edge(quantize(torch.export.export(model, rows[0]), rows[0], rows))
-    (k, v) = (op for op in program.module.walk() if isinstance(op, edge.MutableBufferOp))
-    assert not any(storage_array(op.initial, program.ctx).any() for op in (k, v))
-    assert not model.get_buffer("k").any()
-    method = (
-        Runtime.get()
-        .load_program(program.to_backend(XnnpackPartitioner()).to_executorch().buffer, threads=1)
-        .load_method()
-    )
-    for inputs in rows:
+        program = torch.export.export(model, tuple(each.clone() for each in inputs))
+        program = program.run_decompositions({}) if decomposed else program
+    edge_program = to_edge(program, return_changed_inputs=True)
+    file = edge_program.to_backend(XnnpackPartitioner()).to_executorch().buffer
+    method = Runtime.get().load_program(file, threads=1).load_method()
+    stock = load_stock(file)
+    given = list(inputs)
+    for _ in range(3):
+        eager = [each.clone() for each in given]
         with torch.no_grad():
-            expected = model(*inputs)
-        torch.testing.assert_close(method.execute(inputs)[0], expected, rtol=0.1, atol=0.05)
+            leaves = pytree.tree_leaves(model(*eager))
+        expected = [*leaves, *(eager[index] for index in changed)]
+        before = [each.clone() for each in given]
+        found = method.execute(given)
+        for results in (found, stock.forward(given)):
+            torch.testing.assert_close(list(results), expected, rtol=1e-5, atol=1e-6)
+        assert all(map(torch.equal, given, before)), "the caller's memory is the caller's"
+        for index, value in zip(changed, found[len(found) - len(changed) :], strict=True):
+            given[index] = value.clone()
+
+
+def test_how_outputs_are_nested() -> None:
+    program = torch.export.export(Calling(under_its_name), calls(*TWO)[0])
+    (function,) = import_exported_program(program, XirContext(), return_changed_inputs=True).body.ops
+    assert str(function.attributes["xir.out_spec"]) == ("\"T2#2#1(D2#1#1('read behind':$,'not changed':$),T1#1($))\"")
+
+
+def test_what_changes_no_input_is_as_without() -> None:
+    program = torch.export.export(nn.ReLU(), (torch.ones(2),))
+    texts = {
+        str(import_exported_program(program, XirContext(), return_changed_inputs=allowed)) for allowed in (False, True)
+    }
+    assert len(texts) == 1

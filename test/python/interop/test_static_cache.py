@@ -50,13 +50,12 @@ def call(first: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.filterwarnings("ignore:While compiling, we found certain side effects", "ignore:`isinstance")
-@pytest.mark.parametrize("dynamic", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
-def test_decoders_with_a_static_cache(dynamic: bool) -> None:
-    """`TorchExportableModuleForDecoderOnlyLM`, for texts of any length or a token at a time."""
+def test_decoders_with_a_static_cache() -> None:
+    """`TorchExportableModuleForDecoderOnlyLM`, for texts of any length."""
     model = decoder()
-    tokens, positions = call(0, 3 if dynamic else 1)
+    tokens, positions = call(0, 3)
     length = Dim("length", max=WINDOW - 1)
-    shapes = {"input_ids": {1: length}, "cache_position": {0: length}} if dynamic else None
+    shapes = {"input_ids": {1: length}, "cache_position": {0: length}}
     with torch.no_grad():
         exportable = exportable_module(model, batch_size=1, max_cache_len=WINDOW)
         exported = exportable.export(input_ids=tokens, cache_position=positions, dynamic_shapes=shapes)
@@ -67,7 +66,7 @@ def test_decoders_with_a_static_cache(dynamic: bool) -> None:
     method, stock = Runtime.get().load_program(file, threads=1).load_method(), load_stock(file)
     assert method.metadata.num_delegates == 3
     first = 0
-    for count in (9, 1, 1, 20, 1, 8) if dynamic else (1,) * 12:
+    for count in (9, 1, 1, 20, 1, 8):
         inputs = call(first, count)
         first += count
         with torch.no_grad():

@@ -43,7 +43,7 @@ LIKE_OTHERS = {
     *("resnet50", "vit", "w2l"),
 }
 """Of layers that smaller models, or tests of single layers, have as well: for `make test-zoo`.
-`interop/test_mobilenet.py` runs the beginning of MobileNetV2."""
+`interop/test_open_models.py` runs the beginning of MobileNetV2."""
 
 
 QUICK = {"add", "linear", "mv3", "llama2", "emformer_join"}

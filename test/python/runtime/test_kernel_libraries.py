@@ -47,11 +47,16 @@ def inputs() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_python_loads_kernels(library: Path, program: bytes, threads: int):
+def test_python_loads_kernels(library: Path, program: bytes, threads: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(library.parent)
     x, y = inputs()
-    method = Runtime.get().load_program(program, libraries=[library], threads=threads).load_method()
-    (result,) = method.execute([x, y])
-    np.testing.assert_allclose(result, -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
+    runtime = Runtime.get()
+    for loaded in (
+        runtime.load_program(program, threads=threads, libraries=[library]),
+        runtime.load_program(program, threads=threads, kernels=[library.name]),
+    ):
+        method = loaded.load_method()
+        np.testing.assert_allclose(method.execute([x, y])[0], -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
 
 
 def test_the_runner_loads_kernels(library: Path, program: bytes, tmp_path: Path):
@@ -70,21 +75,13 @@ def test_the_runner_loads_kernels(library: Path, program: bytes, tmp_path: Path)
     np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), -(2 * np.maximum(x, 0) + y), rtol=1e-6, atol=1e-6)
 
 
-def test_a_library_in_the_current_folder(library: Path, program: bytes, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(library.parent)
-    Runtime.get().load_program(program, kernels=[library.name]).load_method()
-
-
 def test_what_is_no_library_of_kernels(library: Path, program: bytes, tmp_path: Path):
-    def load(*kernels: Path | str) -> None:
-        Runtime.get().load_program(program, kernels=kernels)
-
-    with pytest.raises(XirRuntimeError, match=r"none\.so': cannot load it: "):
-        load(tmp_path / "none.so")
     (tmp_path / "text.so").write_text("no library")
-    with pytest.raises(XirRuntimeError, match=r"text\.so': cannot load it: "):
-        load(tmp_path / "text.so")
-    with pytest.raises(XirRuntimeError, match="it has no function xir_kernel_library"):
-        load("libm.so.6")
-    with pytest.raises(XirRuntimeError, match="there are two kernels for 'demo::axpy'"):
-        load(library, library)
+    for kernels, message in (
+        ([tmp_path / "none.so"], r"none\.so': cannot load it: "),
+        ([tmp_path / "text.so"], r"text\.so': cannot load it: "),
+        (["libm.so.6"], "it has no function xir_kernel_library"),
+        ([library, library], "there are two kernels for 'demo::axpy'"),
+    ):
+        with pytest.raises(XirRuntimeError, match=message):
+            Runtime.get().load_program(program, kernels=kernels)

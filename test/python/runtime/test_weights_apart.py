@@ -5,10 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from reference.modules import Calling
 from reference.runtimes import load_stock
 
 import xir
@@ -17,33 +22,26 @@ from xir.tools.xir_aot import main
 from xir.tools.xir_translate import main as translate
 
 
-class Tied(torch.nn.Module):
+def tied() -> torch.nn.Module:
     """An embedding, which a kernel reads, whose rows are the weights of the last layer too, and a table that is both a
     `[2, 8]` and a `[16]`."""
 
-    flat: torch.Tensor
-    table: torch.Tensor
+    def forward(m: Any, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = m.hidden(m.embedding(tokens)).relu() + m.flat
+        return hidden @ m.embedding.weight.T, torch.nn.functional.embedding(tokens % 2, m.table)
 
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.embedding = torch.nn.Embedding(40, 16)
-        self.hidden = torch.nn.Linear(16, 16)
-        self.register_buffer("flat", torch.arange(16.0))
-        self.register_buffer("table", torch.arange(16.0).reshape(2, 8))
-
-    def forward(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        hidden = self.hidden(self.embedding(tokens)).relu() + self.flat
-        return hidden @ self.embedding.weight.T, torch.nn.functional.embedding(tokens % 2, self.table)
+    torch.manual_seed(0)
+    layers = {"embedding": torch.nn.Embedding(40, 16), "hidden": torch.nn.Linear(16, 16)}
+    return Calling(forward, flat=torch.arange(16.0), table=torch.arange(16.0).reshape(2, 8), **layers).eval()
 
 
 TOKENS = torch.tensor([3, 0, 39, 7])
-TIED = Tied().embedding.weight.detach().numpy().tobytes()
+TIED, HIDDEN = (weight.detach().numpy().tobytes() for weight in tied().parameters() if weight.ndim == 2)
 
 
-@pytest.fixture(params=[True, False], ids=["delegate", "portable"])
+@pytest.fixture(scope="module", params=[True, False], ids=["delegate", "portable"])
 def program(request: pytest.FixtureRequest) -> xir.ExecutorchProgram:
-    edge = xir.to_edge(torch.export.export(Tied().eval(), (TOKENS,)))
+    edge = xir.to_edge(torch.export.export(tied(), (TOKENS,)))
     return (edge.to_backend(xir.XnnpackPartitioner()) if request.param else edge).to_executorch()
 
 
@@ -52,11 +50,16 @@ def test_both_runtimes(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
     program.save(file, weights_apart=True)
     assert sorted(tmp_path.iterdir()) == [weights, file]
     assert program.buffer.count(TIED) == 1, "what a kernel reads and what a delegate does"
+    first = weights.read_bytes()
+    assert first.count(TIED) == 1
+    assert not any(weight in file.read_bytes() for weight in (TIED, HIDDEN))
+    program.save(file, weights_apart=True)
+    assert weights.read_bytes() == first
     whole = Runtime.get().load_program(program.buffer).load_method().execute([TOKENS])
     ours = Runtime.get().load_program(file, data=[weights]).load_method().execute([TOKENS])
     programs = [load_stock(program.buffer), load_stock(file, weights)]
     stock = [[each.clone() for each in loaded.forward([TOKENS])] for loaded in programs]
-    for expected, one, other, *found in zip(Tied().eval()(TOKENS), whole, ours, *stock, strict=True):
+    for expected, one, other, *found in zip(tied()(TOKENS), whole, ours, *stock, strict=True):
         assert torch.equal(other, one)
         for each in (other, *found):
             torch.testing.assert_close(each, expected, rtol=1e-5, atol=1e-5)
@@ -76,19 +79,6 @@ def test_xir_translate(program: xir.ExecutorchProgram, tmp_path: Path, capsys: p
     assert code == 0
     assert translate(["--mlir-to-pte", str(text), "-o", str(again)]) == 0
     assert again.read_bytes() == file.read_bytes()
-
-
-def test_no_weights_stay_behind(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
-    file, weights = tmp_path / "tied.pte", tmp_path / "tied.ptd"
-    program.save(file, weights_apart=True)
-    module = Tied()
-    for tensor in (module.embedding.weight, module.hidden.weight):
-        content = tensor.detach().numpy().tobytes()
-        assert content not in file.read_bytes()
-    first = weights.read_bytes()
-    assert first.count(module.embedding.weight.detach().numpy().tobytes()) == 1
-    program.save(file, weights_apart=True)
-    assert weights.read_bytes() == first
 
 
 def test_weights_of_another_program_are_refused(program: xir.ExecutorchProgram, tmp_path: Path) -> None:
@@ -145,3 +135,21 @@ def test_xir_aot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert weights == file.with_suffix(".ptd")
     assert weights.stat().st_size > 64 * 64 * 4
     assert f"of weights in {weights}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["stock_external_delegate", "stock_external_portable"])
+def test_the_runner_takes_files_of_stock(name: str, tmp_path: Path):
+    data = Path(__file__).parents[3] / "backend_cpp" / "tests" / "data"
+    command = [str(Path(sys.executable).parent / "xnn_executor_runner"), "--model_path", f"{name}.pte"]
+    command += ["--iterations", "1", "--inputs", f"{name}.input_0.npy", "--output-dir", str(tmp_path)]
+    without = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
+    assert without.returncode == 1
+    assert f"error: '{name}.pte': its weights are apart from it, and no .ptd file was given" in without.stderr
+    assert without.stderr.endswith("; --data_path takes .ptd files\n")
+    subprocess.run([*command, "--data_path", f"{name}.ptd"], cwd=data, check=True)
+    expected = np.load(data / f"{name}.output_0.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected, rtol=1e-5, atol=1e-6)
+    x = torch.from_numpy(np.load(data / f"{name}.input_0.npy"))
+    (ours,) = Runtime.get().load_program(data / f"{name}.pte", data=[data / f"{name}.ptd"]).load_method().execute([x])
+    (stock,) = load_stock(data / f"{name}.pte", data / f"{name}.ptd").forward([x])
+    torch.testing.assert_close(ours, stock, rtol=1e-5, atol=1e-6)
