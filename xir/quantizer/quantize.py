@@ -36,7 +36,7 @@ from .operand_noise import OperandNoise
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
-from .rounding import LARGEST_SAMPLES, round_layers
+from .rounding import round_layers
 from .rounding_work import affordable
 from .scaled_results import scale_results
 from .search import Goal
@@ -267,21 +267,25 @@ def rounded(calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), *, 
         calibrated.noise.take_back(means)
     if samples:
         means.compensated = round_fine_weights(means.observed, samples)
-    if is_plain or not _round_layers(calibrated):
+    if is_plain:
         means.correct_biases()
+    else:
+        _round_layers(calibrated)
     graph = convert_pt2e(means.observed)
     show_batch_norms(graph)
     return graph
 
 
-def _round_layers(calibrated: Calibrated) -> bool:
-    """Round weights one after the other, as far as `effort` allows. Whether static layers have their biases by that."""
-    observed, names, samples = calibrated.means.observed, calibrated.roundable, calibrated.first
-    is_best = calibrated.effort == "best"
-    if not is_best:
-        calibrated.means.correct_biases()
-    count = LARGEST_SAMPLES if is_best else affordable(observed, names, samples)
-    return bool(count and names and round_layers(observed, names, samples, count)) or not is_best
+def _round_layers(calibrated: Calibrated) -> None:
+    """Round 8-bit weights one after the other, as far as the effort allows, and correct biases."""
+    means, names, samples = calibrated.means, calibrated.roundable, calibrated.first
+    if calibrated.effort == "best":
+        if not round_layers(means.observed, names, samples):
+            means.correct_biases()
+        return
+    means.correct_biases()  # of static layers; the others' are corrected where their weights are rounded
+    if count := affordable(means.observed, names, samples):
+        round_layers(means.observed, names, samples, count)
 
 
 def _verified(

@@ -161,7 +161,7 @@ class _Walk:
         total, count = torch.zeros(()), 0
         for index in range(len(self._samples)):
             result = self._computed(node, index, replaced)
-            rows = result.movedim(channel, -1).flatten(0, -2)
+            rows = result.movedim(channel, -1).reshape(-1, result.shape[channel])
             total, count = total + rows.sum(0), count + len(rows)
         return total / count if count else None
 
@@ -272,7 +272,10 @@ def _moments_of(operands: _Operands, operators: Operators) -> Tensor | None:
     if count < 2 or not bool(second.isfinite().all()):
         return None
     mean = first / count if operands.has_bias else torch.zeros_like(first)
-    return second / count - mean[:, :, None] * mean[:, None, :]
+    moments = second / count - mean[:, :, None] * mean[:, None, :]
+    # Of few positions, inputs seem to go together that do not on others: what they have alone is surer.
+    alone = inputs / (inputs + count)
+    return (1 - alone) * moments + alone * torch.diag_embed(moments.diagonal(dim1=-2, dim2=-1))
 
 
 def columns_of(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tensor:

@@ -161,6 +161,18 @@ def test_dynamic_layers_are_rounded_on_as_many_inputs_as_a_minute_allows(monkeyp
     )
 
 
+@pytest.mark.parametrize("mode", ["dynamic", "static"])
+def test_vectors_without_a_batch(mode: Any) -> None:
+    """Few of them say little of others, and weights stay near the nearest integers."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 16)).eval()
+    seen, others = ([(torch.randn(64),) for _ in range(count)] for count in (2, 32))
+    fast, best = (xir.quantize(model, seen[0], seen, QuantConfig(mode, effort=effort)) for effort in ("fast", "best"))
+    nearest = xir.quantize(model, seen[0], None, QuantConfig(mode))
+    for program in (fast, best):
+        assert quality(model, program, others) > quality(model, nearest, others) - 1
+
+
 def test_a_weight_that_something_else_reads_stays() -> None:
     """It is rounded to the nearest for the layers."""
     torch.manual_seed(0)

@@ -79,8 +79,8 @@ PLAIN: dict[str, Any] = {
 }
 
 CASES: list[Arguments] = [
-    case("convolution", **PLAIN, stride=(2, 1), input=IMAGE, weight=c(3, 4, 3, 3), bias=None, transposed=False),
-    case("convolution", **PLAIN, stride=(2, 1), input=IMAGE, weight=c(4, 3, 3, 2), bias=None, transposed=True),
+    case("convolution", **PLAIN, input=IMAGE, weight=c(3, 4, 3, 3), transposed=False),
+    case("convolution", **PLAIN, input=IMAGE, weight=c(4, 3, 3, 2), transposed=True),
     case("conv2d", input=IMAGE, weight=c(8, 1, 3, 3), bias=c(8), groups=4),
     case("conv_transpose2d.input", input=IMAGE, weight=c(4, 3, 3, 3), bias=c(3)),
     case("linear", input=MATRIX, weight=c(3, 6), bias=c(3)),
