@@ -39,6 +39,10 @@ LARGEST_INPUTS = 4608
 """How many inputs an output channel may have, for their second moments to be inverted in seconds: a convolution of 3x3
 on 512 channels. Weights with more are rounded to the nearest."""
 
+ENOUGH = 4
+"""How much a position says, beside an input: moments are drawn towards their diagonal by inputs / (inputs + ENOUGH ·
+positions), a fifth of the way where there are as many positions as inputs, nearly all of it for one vector."""
+
 DAMPING = 0.01
 """What is added to the second moments' diagonal, of its mean, so that they can be inverted; as in GPTQ."""
 
@@ -274,7 +278,7 @@ def _moments_of(operands: _Operands, operators: Operators) -> Tensor | None:
     mean = first / count if operands.has_bias else torch.zeros_like(first)
     moments = second / count - mean[:, :, None] * mean[:, None, :]
     # Of few positions, inputs seem to go together that do not on others: what they have alone is surer.
-    alone = inputs / (inputs + count)
+    alone = inputs / (inputs + ENOUGH * count)
     return (1 - alone) * moments + alone * torch.diag_embed(moments.diagonal(dim1=-2, dim2=-1))
 
 
