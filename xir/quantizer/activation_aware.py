@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.fx import GraphModule, Node
 
 from .compensation import nearest, output_error
@@ -61,7 +61,8 @@ class NormFactors:
         for value, found in by_value.items():
             names = norm_parameters(self.graph, value)
             is_owned = all(len(readers.of(name)) == 1 for name in (*names, *(each.name for each in found)))
-            if names and is_owned and set(value.users) == {each.node for each in found}:
+            are_parameters = all(isinstance(attribute(self.graph, name), nn.Parameter) for name in names)
+            if names and is_owned and are_parameters and set(value.users) == {each.node for each in found}:
                 norm = _ScaledNorm(names, found)
                 self._by_layer |= {each.node: norm for each in found}
 

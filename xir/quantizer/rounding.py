@@ -52,10 +52,9 @@ def round_layers(
 ) -> bool:
     """Round the weights of these layers in a calibrated graph, and correct their biases, on at most so many samples.
 
-    The graph gets parameters of its own. One that writes to its buffers is left alone: it depends on the order of
-    inputs. Whether it was not.
+    The graph gets parameters of its own. One that writes to its buffers is left alone. Whether it was not.
     """
-    if any(writes(node) and _is_attribute(node) for node in observed.graph.nodes):
+    if has_state(observed):
         return False
     every = max(len(samples) // most, 1)
     chosen = list(islice(samples, 0, every * most, every))
@@ -66,6 +65,11 @@ def round_layers(
             shared.round()
         _Walk(observed, frozenset(names), chosen).run()
     return True
+
+
+def has_state(graph: GraphModule) -> bool:
+    """Whether a graph writes to its buffers, so that results depend on the order of inputs."""
+    return any(writes(node) and _is_attribute(node) for node in graph.graph.nodes)
 
 
 def _is_attribute(node: Node) -> bool:

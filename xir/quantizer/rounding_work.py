@@ -13,7 +13,7 @@ import torch
 from torch.fx import GraphModule, Interpreter, Node
 
 from .operators import Operators
-from .rounding import LARGEST_INPUTS, LARGEST_SAMPLES, sizes_of
+from .rounding import LARGEST_INPUTS, LARGEST_SAMPLES, has_state, sizes_of
 
 MOST_WORK = 1e12
 """Multiplications: half a minute of a core with AVX2."""
@@ -45,11 +45,11 @@ class _LayerWork:
 
 
 def affordable(observed: GraphModule, names: Collection[str], samples: Sequence[tuple[Any, ...]]) -> int:
-    """How many samples these layers of a prepared graph can be rounded on; 0 where it is too much work.
+    """How many samples these layers of a prepared graph can be rounded on; 0 where it is too much work, or not done.
 
     The graph is run on the first one, without its observers.
     """
-    if not samples or not names:
+    if not samples or not names or has_state(observed):
         return 0
     run = _Noting(observed, names)
     with torch.no_grad():

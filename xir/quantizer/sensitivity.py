@@ -97,6 +97,8 @@ class _Costs:
 
     def add(self, half: int, value: Tensor, gradients: Sequence[Tensor]) -> None:
         """Take in a value, and the gradients [elements] of directions of the outputs in it."""
+        if not value.numel():
+            return
         squares = [each.square() for each in gradients]
         for index, (scale, zero_point) in enumerate(self._candidates.all if gradients else ()):
             rounded = torch.fake_quantize_per_tensor_affine(value, float(scale), int(zero_point), -128, 127)

@@ -12,7 +12,9 @@ import torch
 from reference.runtimes import load_stock
 from reference.tools import Tool
 
+import xir
 from xir.aot_compiler import main as as_in_executorch
+from xir.models import load_model
 from xir.runtime import Runtime
 from xir.runtime.agreement import Agreement
 from xir.tools.xir_aot import main
@@ -435,3 +437,13 @@ def test_quantized(folder: Path, aot: Tool, mode: str, name: str, operator: str)
     quality = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
     assert quality["output"] > 15
     assert [layer["layer"] for layer in quality["layers"]] == ["linear"]
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "int4"])
+def test_weights_are_not_rounded_for_random_inputs(folder: Path, aot: Tool, mode: str) -> None:
+    """Those that static ranges of a model of the zoo come from, where nobody gives others."""
+    aot(f"-m linear -d --quantize={mode}")
+    made = next(folder.glob("linear_xnnpack_q*.pte")).read_bytes()
+    net, sample = load_model("linear")
+    nearest = xir.quantize(net, sample, None, xir.QuantConfig(mode))  # pyright: ignore[reportArgumentType]
+    assert xir.to_edge(nearest).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer == made

@@ -26,6 +26,7 @@ from xir.llm.huggingface.quantization import Int4Weight, QuantizedLinear, _looki
 from xir.llm.huggingface.sensitivity import divergences, layers_to_keep
 from xir.llm.texts import HELD_OUT, LENGTH, PIECES, Calibration
 from xir.llm.tiny import TEXT, write_tokenizer
+from xir.quantizer import activation_aware
 from xir.quantizer.compensation import compensated
 from xir.tools.xir_llm import main
 
@@ -119,6 +120,41 @@ def test_a_table_stays_whose_weight_is_rounded_for_a_layer(tmp_path: Path) -> No
     table = model.get_input_embeddings().weight.detach().clone()
     quantize(model, "int4", 32, "none", texts=texts(2, 32))
     assert torch.equal(model.get_input_embeddings().weight, table)
+    assert isinstance(model.get_output_embeddings(), QuantizedLinear)
+
+
+def test_layers_behind_scaled_norms_read_what_they_would_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Factors change no result: what the feed-forward blocks' last layers read is as large as before."""
+    model = two_layers("Llama", tmp_path)
+    for name, value in model.named_parameters():
+        value.data[..., ::16] *= 8 if name.endswith("norm.weight") else 1
+    last = model.model.layers[0].mlp.down_proj.weight.shape
+    powers: list[list[float]] = []
+
+    def noting(weight: Any, moments: Any, *given: Any) -> Any:
+        if weight.shape == last:
+            powers[-1].append(float(moments.trace()))
+        return compensated(weight, moments, *given)
+
+    monkeypatch.setattr(calibration, "compensated", noting)
+    for strengths in ((0.5,), ()):
+        monkeypatch.setattr(activation_aware, "STRENGTHS", strengths)
+        powers.append([])
+        quantize(deepcopy(model), "int4", 32, texts=texts(4, 48))
+    assert len(powers[0]) == 2
+    assert powers[0] == pytest.approx(powers[1], rel=0.1)
+
+
+def test_a_weight_that_a_third_part_of_the_model_has_too_is_not_given_up(tmp_path: Path) -> None:
+    """Beside the embedding and the output layer, whose table it is."""
+    model: Any = two_layers("Llama", tmp_path, tie_word_embeddings=True)
+    table = model.get_input_embeddings().weight
+    model.also = nn.ParameterList([table])
+    wanted = table.detach().clone()
+    quantize(model, "int4", 32, texts=texts(2, 32))
+    assert torch.equal(model.also[0], wanted)
     assert isinstance(model.get_output_embeddings(), QuantizedLinear)
 
 

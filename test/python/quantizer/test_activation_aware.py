@@ -92,9 +92,25 @@ def test_the_float_results_stay(forward: Any) -> None:
         assert torch.allclose(one, other, atol=1e-4)
 
 
-@pytest.mark.parametrize(("forward", "is_shared"), [(_read_elsewhere, False), (_computed, False), (_normed, True)])
+def _constant(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    rows = x * torch.arange(1.0, 65.0)
+    return m.one(rows), m.two(rows)
+
+
+def _given_constant(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    rows = x * GIVEN
+    return m.one(rows), m.two(rows)
+
+
+GIVEN = torch.linspace(0.1, 9.0, 64)
+
+
+@pytest.mark.parametrize(
+    ("forward", "is_shared"),
+    [(_read_elsewhere, False), (_computed, False), (_constant, False), (_given_constant, False), (_normed, True)],
+)
 def test_what_something_else_reads_or_computes_stays(forward: Any, is_shared: bool) -> None:
-    """Another reader of the norm, a weight of the norm that is no parameter, a weight of both layers."""
+    """Another reader of the norm, weights of norms that are no parameters of the model, a weight of both layers."""
     graph, layers, rows = case(forward, is_shared=is_shared)
     norms = NormFactors(graph, layers, 32, LIMITS)
     assert norms.of(layers[0], moments_of([rows])) is None

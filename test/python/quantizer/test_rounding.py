@@ -96,7 +96,8 @@ def test_errors_of_weights_make_up_for_each_other_on_other_inputs(model: nn.Modu
     assert best > plain + 3
 
 
-def test_a_model_with_state_is_rounded_to_the_nearest() -> None:
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_a_model_with_state_is_rounded_to_the_nearest(mode: Any) -> None:
     def forward(m: Any, x: Tensor) -> Tensor:
         m.mean.mul_(0.5).add_(x.mean(0))
         return m.linear(x + m.mean)
@@ -104,10 +105,17 @@ def test_a_model_with_state_is_rounded_to_the_nearest() -> None:
     torch.manual_seed(0)
     model = Calling(forward, linear=nn.Linear(16, 8), mean=torch.zeros(16)).eval()
     inputs = [(torch.randn(4, 16),) for _ in range(4)]
-    best, plain = (
-        weights(xir.quantize(model, inputs[0], inputs, QuantConfig(effort=effort))) for effort in ("best", "fast")
+    best, fast, nearest = (
+        weights(xir.quantize(model, inputs[0], given, config))
+        for config, given in (
+            (QuantConfig(mode, effort="best"), inputs),
+            (QuantConfig(mode), inputs),
+            (QuantConfig(mode), None),
+        )
     )
-    assert all(torch.equal(one, other) for one, other in zip(best, plain, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(best, nearest, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(fast, nearest, strict=True))
+    assert not bool(model.mean.any())
 
 
 class Twice(nn.Module):

@@ -124,3 +124,16 @@ def test_a_range_narrowed_at_one_end_is_better_and_cuts_off_in_both_halves(
         torch.tensor(costs), torch.tensor(cutting, dtype=torch.bool)[:, None].expand(2, 4)
     )
     assert found is (None if best is None else known[best])
+
+
+def test_inputs_without_elements_cost_nothing() -> None:
+    """A batch of none among the calibration inputs, at a size that is open, and an output that has elements."""
+    rows = torch.export.Dim("rows", min=0, max=64)
+    model = Calling(lambda m, x: m.inner(x).sum(0) + 1, inner=outliers(1.0))
+    config = QuantConfig(equalization=False)
+    given = [INPUTS[0], (torch.zeros(0, 16),), INPUTS[1]]
+    some, all_of_them = (
+        xir.quantize(model, INPUTS[0], each, config, dynamic_shapes=({0: rows},)) for each in (given[::2], given)
+    )
+    for one, other in zip(some.state_dict.values(), all_of_them.state_dict.values(), strict=True):
+        assert torch.equal(one, other)

@@ -79,7 +79,8 @@ def quantize(
         for parent, name, path, child in layers:
             if path in tied and isinstance(child, nn.Linear):
                 setattr(parent, name, QuantizedLinear(tied[path], child.bias))
-                child.weight.data = torch.empty(0)  # the largest weight of a small model, in fp32
+                if all(each is not child.weight for each in model.parameters()):
+                    child.weight.data = torch.empty(0)  # the largest weight of a small model, in fp32
         if mode == "int4" and texts:
             narrow = {path: child for path, child in apart.items() if path not in wide}
             calibrated = _calibrated(model, narrow, texts, group_size)

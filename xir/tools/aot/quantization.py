@@ -87,8 +87,8 @@ def _calibration(options: argparse.Namespace) -> Iterable[Any] | None:
             "xir-aot: note: ranges of activations come from random inputs: give --calibration for real ones",
             file=sys.stderr,
         )
-    if not options.model_name or options.max_batch is not None:
-        return None
+    if not options.model_name or options.max_batch is not None or options.quantize != "static":
+        return None  # random inputs give ranges, but weights are not rounded for them
     from xir.models import calibration_inputs
 
     return calibration_inputs(options.model_name)
