@@ -194,7 +194,7 @@ def bisected(program: Path, pipeline: str, test: Path, quantize: str | None = No
     if quantize is not None:
         arguments += ["--quantize", quantize]
         if program.stem in CALIBRATED:
-            arguments += ["--calibration", f"{ROOT / 'bench' / 'planted_programs.py'}:calibration"]
+            arguments += ["--calibration", f"{ROOT / 'bench' / 'planted_programs.py'}:{CALIBRATED[program.stem]}"]
     if program.suffix == ".mlir" and (inputs := program.with_suffix(".pt")).exists():
         arguments += ["--inputs", str(inputs)]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):

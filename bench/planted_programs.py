@@ -471,14 +471,21 @@ def text_of(program: str) -> str:
     return text.split("// -----")[number]
 
 
-CALIBRATED = ("convolutions", "integers")
-"""Programs that are quantised with the batches of `calibration`."""
+CALIBRATED = {"convolutions": "images", "integers": "images", "fine": "rows"}
+"""Programs that are quantised with calibration inputs, and the function that has them."""
 
 
-def calibration() -> list[tuple[Tensor]]:
-    """Batches that the images of programs are quantised with, of which each reaches further than the one before."""
+def images() -> list[tuple[Tensor]]:
+    """Batches of which each reaches further than the one before."""
     generator = torch.Generator().manual_seed(0)
     return [(factor * torch.randn(2, 3, 18, 16, generator=generator),) for factor in (2.0, 1.0, 1.5)]
+
+
+def rows() -> list[tuple[Tensor]]:
+    """Vectors whose numbers go together, and are not zero on average, as a layer's inputs are."""
+    generator = torch.Generator().manual_seed(0)
+    mixed = torch.randn(8, 64, generator=generator)
+    return [((1 + torch.randn(2, 5, 8, generator=generator)) @ mixed,) for _ in range(12)]
 
 
 SETS = 3

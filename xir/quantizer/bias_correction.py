@@ -47,8 +47,6 @@ class OperandMeans:
     def __init__(self, observed: GraphModule, names: Collection[str]):
         """`names` are the nodes to watch."""
         self.observed = observed
-        self.compensated: list[str] = []
-        """The layers whose 4-bit weights were rounded for what they compute, once they are."""
         self._operators = Operators()
         self._seen = dict[str, MeanOperand]()
         self._names = frozenset(names)

@@ -1,9 +1,7 @@
 """4-bit rounding that makes up for its own errors.
 
-A linear layer computes W·x. Over calibration inputs with the moments H = Σ x·xᵀ, rounding W to Q gives its outputs the
-squared error tr((W − Q)·H·(W − Q)ᵀ). Columns are rounded one after the other, and what is left of each error is taken
-off the columns that are yet to be rounded, by the inverse of H (Frantar et al., "GPTQ: Accurate Post-Training
-Quantization for Generative Pre-trained Transformers", 2022). `refinement` lowers the error further.
+Columns are rounded one after the other and take up the errors of those before them (`error_feedback`), and `refinement`
+lowers the error further.
 """
 
 from __future__ import annotations
@@ -13,14 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .error_feedback import BLOCK, Feedback, round_in_turn
 from .observers import CANDIDATES, group_scales
 from .refinement import refine
 
 DAMPING = 0.01
 """What is added to the diagonal of the moments, of its mean: inputs beyond those of the calibration vary as well."""
-
-BLOCK = 128
-"""Columns after which errors go on to all others by one matrix product, as in GPTQ."""
 
 SWEEPS = 2
 """How often `refine` goes over a weight; a third sweep changes the error by less than 1 %."""
@@ -73,36 +69,22 @@ def _damped(moments: Tensor) -> Tensor:
 
 
 def _round_in_turn(exact: Tensor, moments: Tensor, group_size: int, limits: tuple[int, int]) -> Rounded:
-    """Each column rounded, its error handed on. Scales are found when the first column of their group is rounded."""
-    # Columns are rows here: each is contiguous.
-    rest = exact.T.clone()
-    passing = _passing_on(moments)
-    integers = torch.empty_like(rest)
+    """Each column rounded in turn. Scales are found when the first column of their group is rounded."""
+    feedback = Feedback.of(moments)
+    columns = exact.T.contiguous()
+    integers = torch.empty_like(columns)
     scales = torch.empty(exact.shape[1] // group_size, exact.shape[0])
-    width = BLOCK if BLOCK % group_size == 0 else group_size
-    for begin in range(0, len(rest), width):
-        end = min(begin + width, len(rest))
-        errors = torch.empty(end - begin, rest.shape[1])
-        for column in range(begin, end):
-            group = column // group_size
-            if column % group_size == 0:
-                importance = passing.diagonal()[column : column + group_size].square().reciprocal()
-                scales[group] = _scales(rest[column : column + group_size], importance, limits)
-            integers[column] = (rest[column] / scales[group]).round_().clamp_(*limits)
-            errors[column - begin] = error = (rest[column] - integers[column] * scales[group]) / passing[column, column]
-            rest[column + 1 : end].addr_(passing[column, column + 1 : end], error, alpha=-1)
-        rest[end:].addmm_(passing[begin:end, end:].T, errors, alpha=-1)
+
+    def round_column(column: int, rest: Tensor) -> Tensor:
+        group = column // group_size
+        if column % group_size == 0:
+            importance = feedback.importance[column : column + group_size]
+            scales[group] = _scales(rest[:group_size], importance, limits)
+        integers[column] = (rest[0] / scales[group]).round_().clamp_(*limits)
+        return integers[column] * scales[group]
+
+    round_in_turn(columns, feedback, round_column, BLOCK if BLOCK % group_size == 0 else group_size)
     return Rounded(integers.T.contiguous(), scales.T.contiguous())
-
-
-def _passing_on(moments: Tensor) -> Tensor:
-    """The upper triangular U with U·ᵀU the inverse of the moments; its rows say how a column's error is handed on.
-
-    With the order of columns reversed, U is the inverse of the moments' own Cholesky factor.
-    """
-    factor = torch.linalg.cholesky(moments.flip(0, 1).double())
-    identity = torch.eye(len(factor), dtype=factor.dtype)
-    return torch.linalg.solve_triangular(factor, identity, upper=False).flip(0, 1).float()
 
 
 def _scales(columns: Tensor, importance: Tensor, limits: tuple[int, int]) -> Tensor:

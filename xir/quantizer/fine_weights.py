@@ -18,10 +18,10 @@ SAMPLES = 128
 """Calibration inputs that are used, the first ones: what layers read of all of them is in memory at once."""
 
 
-def round_fine_weights(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> list[str]:
+def round_fine_weights(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
     """Give each layer with 4-bit weights numbers that its observer's conversion keeps, rounded for the samples.
 
-    Returns the names of the layers. A weight that something else reads as well, such as an embedding, stays as it is.
+    A weight that something else reads as well, such as an embedding, stays as it is.
     """
     by_weight = defaultdict[str, list[LinearLayer]](list)
     for layer in _layers(observed):
@@ -45,7 +45,6 @@ def round_fine_weights(observed: GraphModule, samples: Sequence[tuple[Any, ...]]
     for target, value in replaced.items():
         path, _, name = target.rpartition(".")
         setattr(observed.get_submodule(path), name, nn.Parameter(value, requires_grad=False))
-    return [layer.node.name for layer in layers]
 
 
 def _layers(observed: GraphModule) -> list[LinearLayer]:

@@ -256,22 +256,27 @@ def prepared(
     return Calibrated(means, noise, plain, floats, first, names, roundable, quantizer.effort)
 
 
-def rounded(calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = (), *, is_plain: bool = False) -> GraphModule:
+def rounded(calibrated: Calibrated, samples: Sequence[tuple[Any, ...]] = ()) -> GraphModule:
     """The graph with conversions in the place of observers, biases corrected, 4-bit weights rounded for the samples.
 
-    Without samples these are rounded to the nearest. Buffers are the float program's. If `is_plain`, 8-bit weights are
-    rounded to the nearest, and biases are corrected for nothing else.
+    Without samples these are rounded to the nearest. Buffers are the float program's.
     """
     means = calibrated.means
-    if not is_plain:
-        calibrated.noise.take_back(means)
+    calibrated.noise.take_back(means)
     if samples:
-        means.compensated = round_fine_weights(means.observed, samples)
-    if is_plain:
-        means.correct_biases()
-    else:
-        _round_layers(calibrated)
-    graph = convert_pt2e(means.observed)
+        round_fine_weights(means.observed, samples)
+    _round_layers(calibrated)
+    return _with_conversions(means.observed)
+
+
+def _rounded_to_nearest(calibrated: Calibrated) -> GraphModule:
+    """`rounded`, but each weight to the nearest number that its scale has, and biases corrected for nothing else."""
+    calibrated.means.correct_biases()
+    return _with_conversions(calibrated.means.observed)
+
+
+def _with_conversions(observed: GraphModule) -> GraphModule:
+    graph = convert_pt2e(observed)
     show_batch_norms(graph)
     return graph
 
@@ -296,17 +301,19 @@ def _verified(
 ) -> GraphModule:
     """`rounded` for the samples `fine`, compared with the float program.
 
-    Each number is half a step away at most, so that int8 weights and biases that take errors back, or that `effort`
-    rounds otherwise, are compared as if weights were rounded to the nearest.
+    Number by number, that is said of what is rounded to the nearest: half a step away at most. Weights and biases that
+    are chosen for what layers compute are held to its results.
     """
     observed, before = calibrated.means.observed, (calibrated.plain, calibrated.floats)
     verifier = Verifier(program, observed, calibrated.correctable, before)
     again = copy.deepcopy(observed)
     with unchanged_buffers(program):
-        graph = rounded(calibrated, fine, is_plain=True)
-    verifier.verify(graph, samples, calibrated.means.compensated)
+        nearest = _rounded_to_nearest(calibrated)
+    verifier.verify(nearest, samples)
     calibrated.means.observed = again
-    return rounded(calibrated, fine)
+    graph = rounded(calibrated, fine)
+    verifier.verify_refined(nearest, graph, samples)
+    return graph
 
 
 def converted(program: ExportedProgram, graph: GraphModule, sample: Arguments) -> ExportedProgram:

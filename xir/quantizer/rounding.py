@@ -1,10 +1,9 @@
 """Rounding of weights and biases layer by layer, each on what the layers before it make of the calibration inputs.
 
 Rounding each weight to the nearest integer leaves errors that add up where inputs go together. Here the inputs of an
-output channel are rounded one after the other, and those not yet rounded take up the error so far, by the inverse of
-the inputs' second moments (Frantar et al., "GPTQ", 2022; after Hassibi and Stork, "Optimal Brain Surgeon", 1993).
-Inputs are those of the quantised program. The bias then takes back what rounding has added to each channel's mean on
-them, but not what ranges cut off before the layer: that is in few places, and the bias in all.
+output channel are rounded one after the other, and each takes up the errors so far (`error_feedback`). Inputs are those
+of the quantised program. The bias then takes back what rounding has added to each channel's mean on them, but not what
+ranges cut off before the layer: that is in few places, and the bias in all.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxO
 
 from xir.progress import counted
 
-from .compensation import BLOCK
+from .error_feedback import Feedback, round_in_turn
 from .layerwise import by_token
 from .observers import Range, TokenRange
 from .operators import Operators, arguments_of
@@ -36,7 +35,7 @@ LARGEST_ROWS = 1 << 15
 """How many positions of a layer's operand its second moments are of, over all inputs."""
 
 LARGEST_INPUTS = 4608
-"""How many inputs an output channel may have, for their second moments to be inverted in seconds: a convolution of 3x3
+"""How many inputs an output channel may have, for their second moments to be factored in seconds: a convolution of 3x3
 on 512 channels. Weights with more are rounded to the nearest."""
 
 ENOUGH = 4
@@ -44,7 +43,7 @@ ENOUGH = 4
 positions), a fifth of the way where there are as many positions as inputs, nearly all of it for one vector."""
 
 DAMPING = 0.01
-"""What is added to the second moments' diagonal, of its mean, so that they can be inverted; as in GPTQ."""
+"""What is added to the second moments' diagonal, of its mean, so that they can be factored; as in GPTQ."""
 
 
 def round_layers(
@@ -311,18 +310,11 @@ def _take_up(weight: Tensor, moments: Tensor, grid: Grid) -> Tensor:
     scales = grid.scale.reshape(groups, -1)
     mean = moments.diagonal(dim1=-2, dim2=-1).mean(-1)
     damping = DAMPING * mean + 1e-8 * mean.max().clamp(min=1e-20)
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(moments + damping[:, None, None] * torch.eye(size)))
-    upper = torch.linalg.cholesky(inverse, upper=True)
-    # Columns are rows here: each is contiguous, and after a block all others take up its errors by one product.
-    left = weight.reshape(groups, -1, size).mT.clone(memory_format=torch.contiguous_format)
-    rounded = torch.empty_like(left)
-    for begin in range(0, size, BLOCK):
-        end = min(begin + BLOCK, size)
-        errors = torch.empty_like(left[:, begin:end])
-        for place in range(begin, end):
-            column = left[:, place]
-            rounded[:, place] = (column / scales).round_().clamp_(grid.low, grid.high).mul_(scales)
-            errors[:, place - begin] = error = (column - rounded[:, place]) / upper[:, place, place, None]
-            left[:, place + 1 : end].baddbmm_(upper[:, place, place + 1 : end, None], error[:, None], alpha=-1)
-        left[:, end:].baddbmm_(upper[:, begin:end, end:].mT, errors, alpha=-1)
-    return rounded.mT.reshape(weight.shape).contiguous()
+    feedback = Feedback.of(moments + damping[:, None, None] * torch.eye(size))
+
+    def round_column(_: int, rest: Tensor) -> Tensor:
+        return (rest[:, 0] / scales).round_().clamp_(grid.low, grid.high).mul_(scales)
+
+    # Columns are rows here: each is contiguous.
+    columns = weight.reshape(groups, -1, size).mT.contiguous()
+    return round_in_turn(columns, feedback, round_column).mT.reshape(weight.shape).contiguous()

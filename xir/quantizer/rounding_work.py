@@ -34,13 +34,13 @@ class _LayerWork:
     def of(channels: int, inputs: int, groups: int, positions: int) -> _LayerWork:
         """For a weight [channels, inputs] in so many groups of channels, read at so many positions of a sample.
 
-        The moments of a group are factorised twice and inverted once (2/3·inputs³), and each channel hands on errors
-        (inputs²/2). For a sample, moments take inputs² at each position, and the layer is computed twice, once of them
+        The moments of a group are factorised in double precision (inputs³/6, each as long as two), and each channel
+        hands on errors (inputs²/2). For a sample, moments take inputs² at each position, and the layer is computed twice, once of them
         for its bias.
         """
         size = float(inputs)
         moments = groups * size**2 if inputs <= LARGEST_INPUTS else 0.0
-        once = moments * size * 2 / 3 + (channels * size**2 / 2 if moments else 0.0)
+        once = moments * size / 3 + (channels * size**2 / 2 if moments else 0.0)
         return _LayerWork(once, positions * (moments + 2 * channels * size))
 
 

@@ -24,7 +24,6 @@ from xir.ir.diagnostics import WrongStageError, note
 from xir.progress import step
 
 from .activation_ranges import ActivationRanges
-from .compensated_products import CompensatedProducts
 from .conversion_checks import check_rounding, check_rows, check_weights
 from .corrected_biases import CorrectedBiases
 from .findings import REWRITTEN, Finding, furthest, layer_name, role_name
@@ -33,6 +32,7 @@ from .measurement import without_observers
 from .observed_ranges import ObservedRanges
 from .observers import OutputRange
 from .parameters import Parameters
+from .refined_layers import worse_layers
 from .side_by_side import SideBySide, run_alone, values_of
 from .steps import is_dequantize, steps_of
 
@@ -71,17 +71,25 @@ class Verifier:
             if isinstance(observer, HistogramObserver | MinMaxObserver) and node.args[0].op != "get_attr":
                 self._observers.append((node.args[0].name, observer))
 
-    def verify(self, graph: GraphModule, samples: Sequence[tuple[Any, ...]], compensated: Collection[str] = ()) -> None:
+    def verify(self, graph: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
         """Compare the converted graph with the float program. WrongQuantizationError for the first wrong layer.
 
-        `compensated` are the layers whose 4-bit weights were rounded for what they compute.
+        Its weights are rounded to the nearest.
         """
         with step("Comparing with the float model"):
             verify_rewriting(self._program, self._before[0], samples)
             verify_equalization(*self._before, samples)
             names = {node.name: node for node in self._floats.graph.nodes}
             observers = [(names[name], observer) for name, observer in self._observers if name in names]
-            verify_quantization(self._floats, graph, observers, samples, self._corrected, compensated)
+            verify_quantization(self._floats, graph, observers, samples, self._corrected)
+
+    def verify_refined(self, nearest: GraphModule, graph: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
+        """Compare a graph whose weights and biases were chosen for what layers compute with the one that was verified.
+
+        WrongQuantizationError for the first layer that it serves worse.
+        """
+        with step("Comparing with the nearest integers"):
+            _raise_first(self._floats, worse_layers(self._floats, nearest, graph, samples))
 
 
 def verify_rewriting(program: ExportedProgram, floats: GraphModule, samples: Sequence[tuple[Any, ...]]) -> None:
@@ -158,20 +166,22 @@ def verify_quantization(
     observed: Collection[tuple[Node, Any]],
     samples: Sequence[tuple[Any, ...]],
     corrected: Collection[str] = (),
-    compensated: Collection[str] = (),
 ) -> None:
     """Compare a quantised graph with the float one, whose nodes have the same names, on the calibration inputs.
 
     `observed` are the observers of activations with the nodes of `floats` whose values they were to see, and
-    `corrected` the layers whose biases take back the mean error of their weights, and `compensated` those whose 4-bit
-    weights make up for each other's errors. WrongQuantizationError for the first layer that is wrong, with what is
-    wrong in it.
+    `corrected` the layers whose biases take back the mean error of their weights. WrongQuantizationError for the first
+    layer that is wrong, with what is wrong in it.
     """
     by_outputs = {node for node, observer in observed if isinstance(observer, OutputRange)}
-    check = _Check(floats, quantized, corrected, compensated, by_outputs)
+    check = _Check(floats, quantized, corrected, by_outputs)
     for sample in samples:
         check.add(sample)
-    found = check.findings(observed)
+    _raise_first(floats, check.findings(observed))
+
+
+def _raise_first(floats: GraphModule, found: list[Finding]) -> None:
+    """WrongQuantizationError for the first of the layers that something is wrong with, if there is one."""
     if not found:
         return
     places = {node: index for index, node in enumerate(floats.graph.nodes)}
@@ -208,14 +218,12 @@ class _Check:
         floats: GraphModule,
         quantized: GraphModule,
         corrected: Collection[str],
-        compensated: Collection[str],
         by_outputs: Collection[Node],
     ):
         names = {node.name: node for node in floats.graph.nodes}
         self._twins = {node: names[node.name] for node in quantized.graph.nodes if node.name in names}
         self._run = SideBySide(floats, quantized, self._twins)
         self._parameters = Parameters(floats)
-        self._compensated = frozenset(compensated)
         self._static_seen: set[tuple[str, int]] = set()
         """The operands that are the same on each sample and have been looked at, by layer and place."""
         self._conversions: dict[Node, Finding] = {}
@@ -223,7 +231,6 @@ class _Check:
         self._ranges = ActivationRanges(by_outputs)
         self._biases = CorrectedBiases(corrected)
         self._observed = ObservedRanges()
-        self._products = CompensatedProducts()
 
     def findings(self, observed: Collection[tuple[Node, Any]]) -> list[Finding]:
         """All that is wrong; `observed` as in `verify_quantization`."""
@@ -232,7 +239,6 @@ class _Check:
             *self._ranges.findings(),
             *self._biases.findings(),
             *self._observed.findings(observed),
-            *self._products.findings(),
         ]
 
     def add(self, sample: tuple[Any, ...]) -> None:
@@ -256,9 +262,6 @@ class _Check:
             if self._twins.get(actual) is exact or not isinstance(want, Tensor) or not want.is_floating_point():
                 continue
             is_weight, static = exact is roles.get("weight"), self._parameters.is_static(exact)
-            if twin.name in self._compensated and is_weight:
-                self._products.add(twin, self._run.exact(roles["value"]), want, got, actual, self._run.value)
-                continue
             if static and (twin.name, place) in self._static_seen:
                 continue
             self._static_seen.add((twin.name, place))

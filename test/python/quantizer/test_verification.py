@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import xir
-from xir.quantizer import QuantConfig, WrongQuantizationError, bias_correction, observers, rewriting, specs
+from xir.quantizer import QuantConfig, WrongQuantizationError, bias_correction, observers, rewriting, rounding, specs
 
 
 class Network(nn.Module):
@@ -42,7 +43,13 @@ def fixture_network() -> nn.Module:
 
 
 @pytest.mark.parametrize(
-    "config", [QuantConfig(), QuantConfig(observer="minmax", per_channel=False), QuantConfig("dynamic")]
+    "config",
+    [
+        QuantConfig(),
+        QuantConfig(effort="best"),
+        QuantConfig(observer="minmax", per_channel=False),
+        QuantConfig("dynamic"),
+    ],
 )
 def test_right_programs_pass(network: nn.Module, config: QuantConfig) -> None:
     before = network.get_buffer("count").clone()
@@ -99,9 +106,20 @@ def rewritten_float_graph(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(rewriting._REWRITES, torch.ops.aten.silu.default, wrong)  # pyright: ignore[reportPrivateUsage]
 
 
+def operand_errors_taken_back_twice(patch: pytest.MonkeyPatch) -> None:
+    right = bias_correction.OperandMeans.take_back
+
+    def more(self: Any, *arguments: Any) -> None:
+        for _ in range(3):
+            right(self, *arguments)
+
+    patch.setattr(bias_correction.OperandMeans, "take_back", more)
+
+
 @pytest.mark.parametrize(
     ("plant", "said"),
     [
+        (operand_errors_taken_back_twice, "times the error that the nearest integers make"),
         (zero_point_off_by_one, "steps beyond its values"),
         (scale_of_a_bias, "its bias has 2 times the scale"),
         (bias_not_corrected, "takes back what rounding its weights adds"),
@@ -113,7 +131,24 @@ def test_what_is_wrong_is_told(plant: Any, said: str, network: nn.Module, monkey
     plant(monkeypatch)
     with pytest.raises(WrongQuantizationError) as error:
         # Ranges of histograms, which take most of the time, are found the same way.
-        xir.quantize(network, BATCHES[0], BATCHES, QuantConfig(observer="minmax"), verify=True)
+        xir.quantize(network, BATCHES[0], BATCHES, QuantConfig(observer="minmax", effort="best"), verify=True)
     assert "test_verification.py" in str(error.value)
     assert said in str(error.value)
     assert error.value.layer.startswith("conv2d") or plant is not scale_of_a_bias
+
+
+def test_weights_rounded_worse_than_to_the_nearest_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the sign of what errors hand on; a network with state would not be rounded so."""
+    right = rounding.Feedback.of
+
+    def negative(moments: Tensor) -> Any:
+        found = right(moments)
+        return replace(found, shares=-found.shares)
+
+    monkeypatch.setattr(rounding.Feedback, "of", negative)
+    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 8)).eval()
+    rows = [(torch.randn(16, 8, generator=generator) @ torch.randn(8, 64, generator=generator),) for _ in range(8)]
+    with pytest.raises(WrongQuantizationError, match=r"'linear'.*times the error that the nearest integers make"):
+        xir.quantize(network, rows[0], rows, QuantConfig(effort="best"), verify=True)
