@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "core/round_up.h"
 
@@ -76,7 +76,9 @@ Blob ReadGolden(const std::string& name) {
   const std::string path = std::string(XIR_TEST_DATA) + "/" + name;
   std::ifstream file(path, std::ios::binary);
   if (!file) Die("cannot read " + path);
-  return Blob((std::istreambuf_iterator<char>(file)), {});
+  Blob blob(std::filesystem::file_size(path));
+  file.read(reinterpret_cast<char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
+  return blob;
 }
 
 runner::Array ReadGoldenArray(const std::string& name) {

@@ -114,12 +114,15 @@ class Arguments {
     return tensor;
   }
 
-  // Any bytes, or mostly small integers, which may be indices. A draw of eight bytes at once: most
-  // of the test's time would go to draws otherwise.
+  // Any bytes, or mostly small integers, which may be indices. Draws of eight bytes at once, by an
+  // xorshift: most of the test's time would go to draws otherwise.
   void Fill(uint8_t* memory, size_t size, DType dtype) {
     if (dtype != DType::kInt && dtype != DType::kLong) {
+      uint64_t bytes = random_() | 1;
       for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-        const uint64_t bytes = random_();
+        bytes ^= bytes << 13;
+        bytes ^= bytes >> 7;
+        bytes ^= bytes << 17;
         std::memcpy(memory + i, &bytes, std::min(sizeof(bytes), size - i));
       }
       return;

@@ -19,6 +19,7 @@ import torch
 from hypothesis import Phase, settings
 from reference.elsewhere import RunnerElsewhere
 from reference.registrations import (
+    compile_graphs_once,
     export_patterns_once,
     look_up_composites_once,
     register_kernels_in_little_time,
@@ -40,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    compile_graphs_once()
     look_up_composites_once()
     register_kernels_in_little_time()
     command = config.getoption("--on")

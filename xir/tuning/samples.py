@@ -507,8 +507,10 @@ def dynamic_weights(shape: Shape, bits: Weights, ctx: XirContext) -> xnnpack.Con
 
 def random_constant(shape: Shape, ctx: XirContext, element: Attribute = f32) -> xnnpack.ConstantOp:
     """Weights; equal ones would be packed once."""
-    values = np.random.default_rng().standard_normal(shape, dtype=np.float32) / np.sqrt(np.prod(shape[1:]))
-    return xnnpack.ConstantOp(make_dense(values.astype(np.float32), ctx, "weights", element))
+    values = np.random.default_rng().random(shape, np.float32)
+    values -= np.float32(0.5)
+    values *= np.float32(np.sqrt(12 / np.prod(shape[1:])))  # of variance 1, and as many as a row has
+    return xnnpack.ConstantOp(make_dense(values, ctx, "weights", element))
 
 
 def random_integers(shape: Shape, element: UniformType, ctx: XirContext) -> xnnpack.ConstantOp:

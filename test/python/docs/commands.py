@@ -33,15 +33,16 @@ def serving() -> Generator[None]:
     SERVER._stop()
 
 
-def run(words: Sequence[str], folder: Path, stdin: str) -> tuple[int, str]:
-    """The exit code of a command of this environment's, and what it prints: to standard output, then to the other."""
+def run(words: Sequence[str], folder: Path, stdin: str) -> tuple[int, str, str]:
+    """The exit code of a command of this environment's, and what it prints: to standard output, and to the other."""
     with tempfile.TemporaryDirectory() as scratch:
         streams = [Path(scratch, name) for name in ("given", "printed", "told")]
         streams[0].write_text(stdin, encoding="utf-8")
         process = CONTEXT.Process(target=_be, args=(words, folder, dict(os.environ), streams))
         process.start()
         process.join()
-        return process.exitcode or 0, "".join(each.read_text(encoding="utf-8") for each in streams[1:])
+        printed, told = (each.read_text(encoding="utf-8") for each in streams[1:])
+        return process.exitcode or 0, printed, told
 
 
 def _be(words: Sequence[str], folder: Path, environment: Mapping[str, str], streams: Sequence[Path]) -> None:
@@ -50,6 +51,8 @@ def _be(words: Sequence[str], folder: Path, environment: Mapping[str, str], stre
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
     os.chdir(folder)
     os.environ.clear()
+    for name in ("COLUMNS", "LINES"):
+        os.unsetenv(name)  # readline sets them where `os.environ` does not see it
     os.environ.update(environment)
     sys.argv[:] = [str(Path(sys.executable).with_name(words[0])), *words[1:]]
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)  # multiprocessing has another

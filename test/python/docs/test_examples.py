@@ -67,13 +67,31 @@ def environment() -> Iterator[None]:
         yield
 
 
+SIMPLE = re.compile(
+    r"(?P<fails>! )?(?P<words>[^|;&<>$]+?)(?P<quiet> 2> ?/dev/null)?(?P<merged> 2>&1)?"
+    r"(?P<reports> \|\| echo \"exit code \$\?\")?"
+)
+"""A command with the little of a shell's syntax that pages have around one of xir's."""
+
+
 def run(command: str, folder: Path, stdin: str = "") -> str:
-    """What a command prints: of xir's own, if it is a line without a shell's syntax, in a process with PyTorch."""
-    words = shlex.split(command)
-    if words[0] in XIRS and not re.search(r"[|;&<>$]", command):
-        code, printed = commands.run(words, folder, stdin)
+    """What a command prints: of xir's own, if the line has little of a shell's syntax, in a process with PyTorch."""
+    simple = SIMPLE.fullmatch(command)
+    if simple and (words := shlex.split(simple["words"]))[0] in XIRS:
+        code, printed, told = commands.run(words, folder, stdin)
+        if simple["quiet"]:
+            told = ""
+        if simple["merged"]:
+            printed, told = printed + told, ""
+        if code and simple["reports"]:
+            printed, code = f"{printed}exit code {code}\n", 0
+        if simple["fails"]:
+            code = int(not code)
+        printed += told
     else:
-        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+        arguments = ["bash", "-c", command]
+        environment = dict(os.environ)  # as Python sees it: readline adds to what processes inherit
+        done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         code, printed = done.returncode, done.stdout + done.stderr
     if code:
         raise ValueError(f"$ {command}\n{printed}ended with exit code {code}")

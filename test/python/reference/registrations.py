@@ -4,30 +4,73 @@ from __future__ import annotations
 
 import sys
 from copy import deepcopy
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import torch
 import torch._export.utils
+import torch.export.decomp_utils
+import torch.export.exported_program
+import torch.fx.graph_module
 
 
 def look_up_composites_once() -> None:
     """Have torch look up only those composite operators that have been registered since it last did.
 
     `run_decompositions` makes sure that `torch.ops` has an attribute for each of a thousand operators, once for each
-    namespace, though attributes stay. In tests that lower with stock ExecuTorch this was a sixth of the time.
+    namespace, though attributes stay. In tests that lower with stock ExecuTorch this was a sixth of the time. Nor are
+    there others for the next of some dozens of namespaces.
     """
     utils: Any = torch._export.utils
-    look_up_all = utils._materialize_cpp_cia_ops
+    look_up_all, collect_all = utils._materialize_cpp_cia_ops, utils._collect_all_valid_cia_ops
     known = set[str]()
+    is_collecting = False
 
     def look_up_new() -> None:
+        if is_collecting:
+            return
         names = set[str](torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd"))
         if not names <= known:
             look_up_all()
         known.clear()
         known.update(names)
 
+    def collect() -> set[Any]:
+        nonlocal is_collecting
+        look_up_new()
+        is_collecting = True
+        try:
+            return collect_all()
+        finally:
+            is_collecting = False
+
     utils._materialize_cpp_cia_ops = look_up_new
+    modules: list[Any] = [utils, torch.export.exported_program, torch.export.decomp_utils]
+    for each in modules:
+        each._collect_all_valid_cia_ops = collect
+
+
+def compile_graphs_once() -> None:
+    """Have torch compile the text of a graph once, where it writes the same text for the same graph a dozen times.
+
+    Each pass of an export, or of stock's, writes a module's graph as Python; few of them change it.
+    """
+    graph_module: Any = torch.fx.graph_module
+    execute = graph_module._exec_with_source
+
+    @lru_cache(1000)
+    def code(source: str) -> CodeType:
+        key = graph_module._loader.cache(source, {})  # where tracebacks find its lines
+        return compile(source, key, "exec", dont_inherit=True)
+
+    def execute_known(source: str, names: dict[str, Any], fields: dict[str, Any] | None = None) -> None:
+        if fields:
+            execute(source, names, fields)
+        else:
+            exec(code(source), names)
+
+    graph_module._exec_with_source = execute_known
 
 
 def register_kernels_in_little_time() -> None:
