@@ -7,58 +7,22 @@ from collections.abc import Callable
 import torch
 from hypothesis import strategies as st
 from properties.programs import Builder, Calls
+from random_programs.families import arithmetic, reductions
 from torch import Tensor
 from torch.nn import functional
 
-UNARY: Calls = {
-    "abs": torch.abs,
-    "neg": torch.neg,
-    "square": torch.square,
-    "sin": torch.sin,
-    "cos": torch.cos,
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
-    "relu": functional.relu,
-    "relu6": functional.relu6,
-    "hardswish": functional.hardswish,
-    "hardsigmoid": functional.hardsigmoid,
-    "selu": functional.selu,
-    "silu": functional.silu,
-    "mish": functional.mish,
-    "gelu": functional.gelu,
-    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
-    "exp": lambda x: torch.exp(x.clamp(-4, 3)),
-    "log": lambda x: torch.log(x.abs() + 0.5),
-    "sqrt": lambda x: torch.sqrt(x.abs() + 0.25),
-    "rsqrt": lambda x: torch.rsqrt(x.abs() + 0.25),
-    "reciprocal": lambda x: torch.reciprocal(x.abs() + 0.5),
-    "log_sigmoid": lambda x: -functional.softplus(-x),
-    "rsub": lambda x: 1.5 - x,
-    "div": lambda x: x / 3,
-    "add": lambda x: torch.add(x, 0.5, alpha=2),
-}
-
-STEPS: Calls = {"floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "sign": torch.sign}
-"""These jump, so they read inputs alone."""
-
-BINARY: Calls = {
-    "add": torch.add,
-    "add_alpha": lambda x, y: torch.add(x, y, alpha=-0.5),
-    "sub": torch.sub,
-    "mul": torch.mul,
-    "div": lambda x, y: x / (y.abs() + 0.5),
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
-    "squared_difference": lambda x, y: (x - y) ** 2,
-}
-
 
 def unary(b: Builder) -> None:
-    b.one_step(UNARY, b.pick())
+    b.line(arithmetic.DELEGATED, {"x": b.pick()})
+
+
+def rarer_unary(b: Builder) -> None:
+    b.line(arithmetic.DELEGATED_BESIDES, {"x": b.pick()})
 
 
 def jumping(b: Builder) -> None:
-    b.one_step(STEPS, b.one(b.float_inputs()))
+    """On an input: no rounding has moved it."""
+    b.line(arithmetic.DELEGATED_STEPS, {"x": b.one(b.float_inputs())})
 
 
 def parametrized(b: Builder) -> None:
@@ -89,14 +53,14 @@ def prelu(b: Builder) -> None:
 
 def binary(b: Builder) -> None:
     """Two values, one of them broadcast, or a value and a weight."""
-    name = b.one(sorted(BINARY))
-    x, run = b.pick(), BINARY[name]
+    x = b.pick()
     if b.flag():
-        b.step(name, run, x, b.one(b.like(x)))
+        b.line(arithmetic.DELEGATED_PAIRS, {"x": x, "y": b.one(b.like(x))})
         return
     shape = b.shape(x)
-    weights = [b.random(*[size if b.flag() else 1 for size in shape][b.int(0, len(shape)) :])]
-    b.one_step({name: run, f"{name}_reversed": lambda x, y: run(y, x)}, x, weights=weights)
+    weight = b.random(*[size if b.flag() else 1 for size in shape][b.int(0, len(shape)) :])
+    value, other = b.one(["xy", "yx"])
+    b.line(arithmetic.DELEGATED_PAIRS, {value: x}, {other: weight})
 
 
 def convolution(b: Builder) -> None:
@@ -193,16 +157,13 @@ def dims_of(b: Builder, value: int) -> list[int]:
 def reduction(b: Builder) -> None:
     x = b.pick_tensor()
     dims, keep = dims_of(b, x), b.flag()
-    name = b.one(["mean", "sum", "amax", "amin", "var"])
-    function = getattr(torch, name)
-    options = {"correction": 0} if name == "var" else {}
-    b.step(f"{name}[{dims}, {keep}]", lambda x: function(x, dim=dims, keepdim=keep, **options), x)
+    along, first = f"dim={dims}, keepdim={keep}", f"dim={dims[0]}, keepdim={keep}"
+    b.line(reductions.DELEGATED, {"x": x}, dims=along, dim=first)
 
 
 def softmax(b: Builder) -> None:
     x = b.pick_tensor()
-    dim = b.int(-len(b.shape(x)), len(b.shape(x)) - 1)
-    b.one_step({f"softmax[{dim}]": lambda x: x.softmax(dim), f"log_softmax[{dim}]": lambda x: x.log_softmax(dim)}, x)
+    b.line(reductions.SOFTMAXES, {"x": x}, dim=b.int(-len(b.shape(x)), len(b.shape(x)) - 1))
 
 
 def normalization(b: Builder) -> None:
@@ -309,8 +270,8 @@ def image_movement(b: Builder) -> None:
 FAMILIES: dict[str, Callable[[Builder], None]] = {
     function.__name__: function
     for function in (
-        unary, jumping, parametrized, prelu, binary, convolution, transposed_convolution, batch_normalized, linear,
-        matmul, attention, reduction, softmax, normalization, pooling, adaptive_pooling, movement, concatenation,
-        image_movement,
+        unary, rarer_unary, jumping, parametrized, prelu, binary, convolution, transposed_convolution,
+        batch_normalized, linear, matmul, attention, reduction, softmax, normalization, pooling, adaptive_pooling,
+        movement, concatenation, image_movement,
     )
 }  # fmt: skip

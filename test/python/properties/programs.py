@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from hypothesis import strategies as st
+from random_programs.program import NAMES
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 
@@ -188,6 +189,22 @@ class Builder:
             return number
         factor = 2.0 ** -int(largest).bit_length()
         return self.step(f"{factor} * ", lambda x: x * factor, number)
+
+    def line(
+        self,
+        forms: Sequence[str],
+        operands: Mapping[str, int],
+        weights: Mapping[str, Tensor] | None = None,
+        **parts: Any,
+    ) -> int:
+        """Add a call that is one of some texts, `{x} + {y}`, of those operands and weights that it names."""
+        form = self.one(forms)
+        read = {name: value for name, value in operands.items() if f"{{{name}}}" in form}
+        held = {name: value for name, value in (weights or {}).items() if f"{{{name}}}" in form}
+        names = [*read, *held]
+        text = form.format(**{name: name for name in names}, **parts)
+        run = eval(f"lambda {', '.join(names)}: {text}", NAMES)
+        return self.step(text, run, *read.values(), weights=[*held.values()])
 
     def one_step(self, calls: Calls, *operands: int, weights: Sequence[Tensor] = ()) -> int:
         """Add one of some calls, by their texts."""

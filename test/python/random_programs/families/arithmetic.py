@@ -6,21 +6,34 @@ import torch
 
 from random_programs.builder import Builder
 
-SMOOTH = (
+DELEGATED = (
     "{x}.abs()", "-{x}", "{x}.square()", "{x}.sin()", "{x}.cos()", "{x}.tanh()", "{x}.sigmoid()", "F.relu({x})",
     "F.relu6({x})", "F.hardswish({x})", "F.hardsigmoid({x})", "F.selu({x})", "F.silu({x})", "F.mish({x})",
     "F.gelu({x})", "F.gelu({x}, approximate='tanh')", "torch.exp({x}.clamp(-4, 3))", "torch.log({x}.abs() + 0.5)",
     "torch.sqrt({x}.abs() + 0.25)", "torch.rsqrt({x}.abs() + 0.25)", "torch.reciprocal({x}.abs() + 0.5)",
-    "F.logsigmoid({x})", "torch.log1p({x}.abs())", "torch.expm1({x}.clamp(max=4))", "torch.erf({x})",
-    "torch.exp2({x}.clamp(-4, 4))", "torch.log2({x}.abs() + 0.5)", "torch.log10({x}.abs() + 0.5)", "torch.atan({x})",
-    "torch.asinh({x})", "torch.sinh({x}.clamp(-4, 4))", "torch.cosh({x}.clamp(-4, 4))", "F.softsign({x})",
-    "torch.rad2deg({x})", "torch.sqrt({x}.abs())", "torch.log({x}.abs())", "torch.sinc({x})", "{x}.clone()",
+    "F.logsigmoid({x})", "-F.softplus(-{x})", "1.5 - {x}", "{x} / 3", "torch.add({x}, 0.5, alpha=2)",
+)  # fmt: skip
+"""What XNNPACK computes of any number, and what no rounding of it moves far; `properties` draw from these as well."""
 
+DELEGATED_BESIDES = (
+    "torch.log1p({x}.abs())", "torch.expm1({x}.clamp(max=4))", "torch.erf({x})", "torch.exp2({x}.clamp(-4, 4))",
+    "torch.log2({x}.abs() + 0.5)", "torch.log10({x}.abs() + 0.5)", "torch.sinh({x}.clamp(-4, 4))",
+    "torch.cosh({x}.clamp(-4, 4))", "F.softsign({x})", "torch.rad2deg({x})", "{x}.clone()",
+)  # fmt: skip
+"""Of the same kind, but rarer, so that a draw of them takes none from the others."""
+
+SMOOTH = (
+    *DELEGATED, *DELEGATED_BESIDES, "torch.atan({x})", "torch.asinh({x})", "torch.sqrt({x}.abs())",
+    "torch.log({x}.abs())", "torch.sinc({x})",
+)  # fmt: skip
+
+DELEGATED_STEPS = (
+    "{x}.floor()", "{x}.ceil()", "{x}.trunc()", "{x}.round()", "{x}.sign()", "{x}.frac()",
+    "torch.round({x}, decimals=1)",
 )  # fmt: skip
 
 STEPS = (
-    "{x}.floor()", "{x}.ceil()", "{x}.trunc()", "{x}.round()", "{x}.sign()", "{x}.frac()", "torch.isnan({x})",
-    "torch.signbit({x})", "torch.isfinite({x})", "torch.round({x}, decimals=1)", "{x} > 0", "torch.isinf({x})",
+    *DELEGATED_STEPS, "torch.isnan({x})", "torch.signbit({x})", "torch.isfinite({x})", "{x} > 0", "torch.isinf({x})",
     "torch.heaviside({x}, {x})",
 )  # fmt: skip
 
@@ -31,12 +44,16 @@ WHOLE = (
     "{x} | 1", "{x} ^ 5", "F.relu({x})",
 )  # fmt: skip
 
-SMOOTH_PAIRS = (
+DELEGATED_PAIRS = (
     "{x} + {y}", "{x} - {y}", "{x} * {y}", "torch.maximum({x}, {y})", "torch.minimum({x}, {y})",
-    "{x} / ({y}.abs() + 0.5)", "({x} - {y}) ** 2", "torch.add({x}, {y}, alpha=2)", "torch.sub({x}, {y}, alpha=0.5)",
-    "torch.addcmul({x}, {x}, {y})", "torch.lerp({x}, {y}, 0.25)", "torch.hypot({x}, {y})", "{x} / {y}",
-    "torch.fmax({x}, {y})", "torch.atan2({x}, {y})", "torch.addcdiv({x}, {y}, {x}.abs() + 1)",
-    "({x}.abs() + 0.5) ** {y}.clamp(-2, 2)", "torch.logaddexp({x}, {y})", "torch.xlogy({x}, {y}.abs() + 0.1)",
+    "{x} / ({y}.abs() + 0.5)", "({x} - {y}) ** 2", "torch.add({x}, {y}, alpha=2)", "torch.add({x}, {y}, alpha=-0.5)",
+    "torch.sub({x}, {y}, alpha=0.5)", "torch.addcmul({x}, {x}, {y})", "torch.lerp({x}, {y}, 0.25)",
+    "torch.hypot({x}, {y})", "torch.addcdiv({x}, {y}, {x}.abs() + 1)", "({x}.abs() + 0.5) ** {y}.clamp(-2, 2)",
+    "torch.logaddexp({x}, {y})",
+)  # fmt: skip
+
+SMOOTH_PAIRS = (
+    *DELEGATED_PAIRS, "{x} / {y}", "torch.fmax({x}, {y})", "torch.atan2({x}, {y})", "torch.xlogy({x}, {y}.abs() + 0.1)",
     "torch.copysign({x}, {y})",
 )  # fmt: skip
 

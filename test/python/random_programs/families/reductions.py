@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from random_programs.builder import Builder
 
-OF_NUMBERS = (
+DELEGATED = (
     "{x}.mean({dims})", "{x}.sum({dims})", "{x}.amax({dims})", "{x}.amin({dims})", "{x}.var({dims}, correction=0)",
-    "{x}.std({dims}, correction=0)", "{x}.sum()", "{x}.mean()", "torch.logsumexp({x}, {dims})",
-    "torch.linalg.vector_norm({x}, {dims})", "{x}.norm(p=1, {dims})", "{x}.norm(p=3, {dims})",
-    "{x}.norm(p=inf, {dims})", "{x}.prod({dim})", "{x}.cumsum({d})", "{x}.max({dim}).values",
-    "{x}.sum({dims}, dtype=torch.float32)", "{x}.var({dims})", "torch.median({x})", "{x}.max()",
-    "torch.aminmax({x}).min",
+    "{x}.sum()", "{x}.mean()", "torch.logsumexp({x}, {dims})", "{x}.max({dim}).values",
+    "{x}.sum({dims}, dtype=torch.float32)", "{x}.max()", "torch.aminmax({x}).min",
+)  # fmt: skip
+"""What XNNPACK computes, and what no rounding moves far; `properties` draw from these as well."""
+
+OF_NUMBERS = (
+    *DELEGATED, "{x}.std({dims}, correction=0)", "torch.linalg.vector_norm({x}, {dims})", "{x}.norm(p=1, {dims})",
+    "{x}.norm(p=3, {dims})", "{x}.norm(p=inf, {dims})", "{x}.prod({dim})", "{x}.cumsum({d})", "{x}.var({dims})",
+    "torch.median({x})",
 )  # fmt: skip
 
 JUMPING = (
@@ -24,10 +28,14 @@ OF_INTEGERS = (
     "torch.mean({x}, {dims}, dtype=torch.float32)",
 )  # fmt: skip
 
-NORMS = (
+SOFTMAXES = (
     "F.softmax({x}, {dim})", "F.log_softmax({x}, {dim})", "F.softmax({x}, {dim}, dtype=torch.float32)",
-    "F.softmin({x}, {dim})", "F.normalize({x}, dim={dim})", "F.layer_norm({x}, ({n},){eps})",
-    "F.rms_norm({x}, ({n},){eps})", "F.rms_norm({x}, ({n},))",
+    "F.softmin({x}, {dim})",
+)  # fmt: skip
+
+NORMS = (
+    *SOFTMAXES, "F.normalize({x}, dim={dim})", "F.layer_norm({x}, ({n},){eps})", "F.rms_norm({x}, ({n},){eps})",
+    "F.rms_norm({x}, ({n},))",
 )  # fmt: skip
 
 WITH_WEIGHTS = ("F.layer_norm({x}, ({n},), {w}, {c}{eps})", "F.rms_norm({x}, ({n},), {w}{eps})")
