@@ -35,8 +35,8 @@ class _LayerWork:
         """For a weight [channels, inputs] in so many groups of channels, read at so many positions of a sample.
 
         The moments of a group are factorised in double precision (inputs³/6, each as long as two), and each channel
-        hands on errors (inputs²/2). For a sample, moments take inputs² at each position, and the layer is computed twice, once of them
-        for its bias.
+        hands on errors (inputs²/2). For a sample, moments take inputs² at each position, and the layer is computed
+        twice, once of them for its bias.
         """
         size = float(inputs)
         moments = groups * size**2 if inputs <= LARGEST_INPUTS else 0.0
