@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 from torch.fx import GraphModule, Node
 
-from .compensation import nearest, output_error
+from .compensation import are_too_large, nearest, output_error
 from .layerwise import LinearLayer
 from .norms import norm_parameters
 from .parameter_readers import ParameterReaders
@@ -67,12 +67,13 @@ class NormFactors:
                 self._by_layer |= {each.node: norm for each in found}
 
     def of(self, layer: LinearLayer, moments: Tensor) -> Tensor | None:
-        """What a layer's weight [channels, inputs] is multiplied by, [inputs]; None for a layer behind no norm.
+        """What a layer's weight [channels, inputs] is multiplied by, [inputs]; None for a layer behind no norm, or for
+        inputs that are too large for their moments.
 
         `moments` are those of its inputs, [inputs, inputs].
         """
         norm = self._by_layer.get(layer.node)
-        if norm is None:
+        if norm is None or are_too_large(moments):
             return None
         if norm.factors is None:
             norm.factors = self._chosen([attribute(self.graph, each.name).detach() for each in norm.layers], moments)

@@ -18,6 +18,9 @@ from .refinement import refine
 DAMPING = 0.01
 """What is added to the diagonal of the moments, of its mean: inputs beyond those of the calibration vary as well."""
 
+LARGEST_MOMENT = 1e30
+"""Of inputs of some 1e15; products of moments with weights overflow at 3e38."""
+
 SWEEPS = 2
 """How often `refine` goes over a weight; a third sweep changes the error by less than 1 %."""
 
@@ -50,10 +53,17 @@ def compensated(weight: Tensor, moments: Tensor, group_size: int, limits: tuple[
     No channel's outputs on those inputs are further from the exact ones than with `nearest`.
     """
     exact, plain = weight.detach().float(), nearest(weight.detach(), group_size, limits)
+    if are_too_large(moments):
+        return plain
     damped = _damped(moments)
     found = refine(_round_in_turn(exact, damped, group_size, limits), exact, damped, limits, SWEEPS)
     worse = (output_error(exact, found, moments) > output_error(exact, plain, moments))[:, None]
     return Rounded(torch.where(worse, plain.integers, found.integers), torch.where(worse, plain.scales, found.scales))
+
+
+def are_too_large(moments: Tensor) -> bool:
+    """Whether products with these moments may overflow: no other number is larger than the diagonal's."""
+    return not float(moments.diagonal().max()) < LARGEST_MOMENT
 
 
 def output_error(weight: Tensor, rounded: Rounded, moments: Tensor) -> Tensor:

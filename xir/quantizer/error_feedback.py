@@ -33,10 +33,14 @@ class Feedback:
 
     @staticmethod
     def of(moments: Tensor) -> Feedback:
-        """LinAlgError for moments that are not positive definite."""
+        """Moments that are not positive definite are none of inputs: nothing takes up errors then."""
         # The transpose of a symmetric matrix is the matrix, in the layout that LAPACK factors in place.
         factor = moments.flip(-2, -1).double().mT
-        torch.linalg.cholesky(factor, out=factor)
+        info = torch.empty(moments.shape[:-2], dtype=torch.int32)
+        torch.linalg.cholesky_ex(factor, out=(factor, info))
+        known = (info == 0) & factor.diagonal(dim1=-2, dim2=-1).isfinite().all(-1)
+        if not bool(known.all()):
+            factor = torch.where(known[..., None, None], factor, torch.eye(moments.shape[-1], dtype=factor.dtype))
         lower = factor.to(moments.dtype)
         del factor  # the largest thing here
         upper = lower.flip(-2, -1)

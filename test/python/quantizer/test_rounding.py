@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import pytest
@@ -179,6 +180,20 @@ def test_vectors_without_a_batch(mode: Any) -> None:
     nearest = xir.quantize(model, seen[0], None, QuantConfig(mode))
     for program in (fast, best):
         assert quality(model, program, others) > quality(model, nearest, others) - 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "value"),
+    [*product(["static", "dynamic", "int4"], [0.0, 3.0, 1e18]), ("dynamic", 1e-18), ("int4", 1e-18)],
+)
+def test_inputs_that_say_nothing(mode: Any, value: float) -> None:
+    """All the same, or so large or small that their moments are none: such calibration is no error."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16)).eval()
+    factors = torch.ones(4, 64) if value in (0, 3) else torch.randn(4, 64)
+    samples = [(value * factors,) for _ in range(5)]
+    program = xir.quantize(model, samples[0], samples, QuantConfig(mode, effort="best"))
+    assert quality(model, program, samples) > 20
 
 
 def test_a_weight_that_something_else_reads_stays() -> None:
