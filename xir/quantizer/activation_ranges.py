@@ -13,6 +13,7 @@ from torch.fx import Node
 
 from .findings import ROUNDED, Finding, role_name
 from .layer_operands import factor_of
+from .specs import EPSILON
 from .steps import Steps
 
 CUT = 2.0
@@ -129,7 +130,7 @@ def _of_range(group: Sequence[_Seen], low: float, high: float) -> tuple[str, lis
         f"{ratio:.1f} dB, where {math.log2(steps.count + 1):.0f} bits over the range of the values give {best:.1f} dB",
     ]
     wasted = max(low - float(steps.low), float(steps.high) - high) / step
-    if wasted > ROUNDED + 1e-3 * largest / step:
+    if step > EPSILON and wasted > ROUNDED + 1e-3 * largest / step:  # no scale is smaller
         return f"reaches {wasted:.3g} steps beyond its values", notes
     if any(each.by_outputs for each in group):
         reached = min(high, float(steps.high)) - max(low, float(steps.low))

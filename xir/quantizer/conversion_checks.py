@@ -50,8 +50,9 @@ def check_rows(named: Node, exact: Node, user: Node, want: Tensor, steps: Steps)
             yield Finding(named, what)
 
 
-def check_weights(layer: Node, want: Tensor, got: Tensor, steps: Steps) -> Iterator[Finding]:
-    """A weight's scales are those of its largest numbers, one for each output channel."""
+def check_weights(layer: Node, want: Tensor, got: Tensor, steps: Steps, least: Tensor) -> Iterator[Finding]:
+    """A weight's scales are those of its largest numbers, one for each output channel, or `least` where those are
+    smaller: what the biases of these channels need."""
     axis = channel_axis(layer)
     if steps.axis is not None and axis is not None and steps.axis != axis:
         yield Finding(
@@ -73,7 +74,8 @@ def check_weights(layer: Node, want: Tensor, got: Tensor, steps: Steps) -> Itera
         what = "has {:.3g} times the noise of the scale that covers it"
         ratio = noise.sum(-1) / allowed.clamp(min=1e-30) * FINE
     else:
-        ratio = scales / covering.clamp(min=1e-30)
+        needed = least if least.shape == covering.shape else least.amax()
+        ratio = scales / torch.maximum(covering, needed.to(covering)).clamp(min=1e-30)
         wrong = (largest > 0) & (scales > SMALLEST_SCALE * scales.max())
         wrong &= (ratio > 1 + 1e-2) | (ratio < 1 - 1e-2)
         what = "has {:.3g} times the scale that its largest number wants"

@@ -36,6 +36,7 @@ from .operand_noise import OperandNoise
 from .quantizer import XnnpackQuantizer
 from .reasons import nothing_to_quantize
 from .report import QuantReport
+from .room_for_biases import make_room_for_biases
 from .rounding import round_layers
 from .rounding_work import affordable
 from .scaled_results import scale_results
@@ -250,6 +251,7 @@ def prepared(
     floats = without_observers(observed)
     with unchanged_buffers(program):
         calibrate(means, chain(first, left), first)
+    make_room_for_biases(observed, names)
     noise = OperandNoise(observed, names)
     with unchanged_buffers(program):
         noise.see(first)

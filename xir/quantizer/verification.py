@@ -33,6 +33,7 @@ from .observed_ranges import ObservedRanges
 from .observers import OutputRange
 from .parameters import Parameters
 from .refined_layers import worse_layers
+from .room_for_biases import least_scales
 from .side_by_side import SideBySide, run_alone, values_of
 from .steps import is_dequantize, steps_of
 
@@ -276,13 +277,22 @@ class _Check:
             elif exact is not roles.get("bias"):  # which takes back what weights are off on all samples
                 self._note(check_rounding(named, exact, twin, want, got, steps))
                 if is_weight and static:
-                    self._note(check_weights(twin, want, got, steps))
+                    self._note(check_weights(twin, want, got, steps, self._needed_by_bias(node, twin)))
                 elif steps.is_known and isinstance(steps.step, float):
                     self._ranges.add(exact, named, steps, want, got)
                 elif not steps.is_known:
                     self._note(check_rows(named, exact, twin, want, steps))
         self._ranges.add_product(twin)
         self._biases.add(twin, node, self._run)
+
+    def _needed_by_bias(self, node: Node, twin: Node) -> Tensor:
+        """The least scales of the weight's channels, as the layer's bias needs them."""
+        roles = roles_of(twin)
+        converted = dict(zip(operands_of(twin), operands_of(node), strict=False)).get(roles["value"])
+        steps = steps_of(converted, self._run.value) if converted is not None and is_dequantize(converted) else None
+        if "bias" not in roles or steps is None or not isinstance(steps.step, float):
+            return torch.zeros(1)
+        return least_scales(self._run.exact(roles["bias"]), steps.step)
 
     def _note(self, findings: Iterable[Finding]) -> None:
         for found in findings:

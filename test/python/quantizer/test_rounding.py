@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from itertools import product
 from typing import Any
 
 import pytest
@@ -182,10 +181,8 @@ def test_vectors_without_a_batch(mode: Any) -> None:
         assert quality(model, program, others) > quality(model, nearest, others) - 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "value"),
-    [*product(["static", "dynamic", "int4"], [0.0, 3.0, 1e18]), ("dynamic", 1e-18), ("int4", 1e-18)],
-)
+@pytest.mark.parametrize("mode", ["static", "dynamic", "int4"])
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e-18, 1e18])
 def test_inputs_that_say_nothing(mode: Any, value: float) -> None:
     """All the same, or so large or small that their moments are none: such calibration is no error."""
     torch.manual_seed(0)
