@@ -7,18 +7,19 @@ thousandth of that bias, and lose nothing that counts.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.fx import GraphModule
 
+from .observers import Range
 from .operators import Operators
 from .parameter_readers import parameter_of
-from .specs import LARGEST_BIAS
 from .state import attribute
 
-MOST_STEPS = LARGEST_BIAS / 2
+MOST_STEPS = float(1 << 30)
 """How many steps of its scale a bias may have: half of what 32 bits hold, for corrections add to it."""
 
 
@@ -27,20 +28,22 @@ def least_scales(bias: Tensor, input_scale: float) -> Tensor:
     return bias.detach().abs() / (MOST_STEPS * input_scale)
 
 
-def make_room_for_biases(observed: GraphModule) -> None:
-    """Raise the least scales of weights' observers in a calibrated graph, where the biases beside them need it."""
+def make_room_for_biases(observed: GraphModule, names: Collection[str]) -> None:
+    """Raise the least scales of the weights' observers of these layers of a calibrated graph, where biases need it."""
     operators = Operators()
     for node in observed.graph.nodes:
-        bias = operators.bias(node) if node.op == "call_function" else None
-        name = None if bias is None or bias.op != "call_module" else parameter_of(bias)
-        if name is None:
-            continue  # a bias that nobody observes stays in float
+        if node.name not in names:
+            continue
         value, weight = operators.weighted_arguments(node)
-        assert value is not None
-        assert weight is not None
-        activation: Any = observed.get_submodule(str(value.target))
+        bias = operators.bias(node)
+        name = None if bias is None else parameter_of(bias)
+        if value is None or weight is None or name is None or {value.op, weight.op} != {"call_module"}:
+            continue
+        activation, observer = (observed.get_submodule(str(each.target)) for each in (value, weight))
+        if not isinstance(activation, Range):
+            continue
         scale, _ = activation.calculate_qparams()
-        _raise(observed.get_submodule(str(weight.target)), least_scales(attribute(observed, name), float(scale)))
+        _raise(observer, least_scales(attribute(observed, name), float(scale)))
 
 
 def _raise(observer: Any, least: Tensor) -> None:

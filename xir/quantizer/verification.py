@@ -35,7 +35,6 @@ from .parameters import Parameters
 from .refined_layers import worse_layers
 from .room_for_biases import least_scales
 from .side_by_side import SideBySide, run_alone, values_of
-from .state import attribute
 from .steps import is_dequantize, steps_of
 
 
@@ -226,7 +225,6 @@ class _Check:
         self._twins = {node: names[node.name] for node in quantized.graph.nodes if node.name in names}
         self._run = SideBySide(floats, quantized, self._twins)
         self._parameters = Parameters(floats)
-        self._floats = floats
         self._static_seen: set[tuple[str, int]] = set()
         """The operands that are the same on each sample and have been looked at, by layer and place."""
         self._conversions: dict[Node, Finding] = {}
@@ -279,7 +277,7 @@ class _Check:
             elif exact is not roles.get("bias"):  # which takes back what weights are off on all samples
                 self._note(check_rounding(named, exact, twin, want, got, steps))
                 if is_weight and static:
-                    self._note(check_weights(twin, want, got, steps, self._needed_by_bias(twin)))
+                    self._note(check_weights(twin, want, got, steps, self._needed_by_bias(node, twin)))
                 elif steps.is_known and isinstance(steps.step, float):
                     self._ranges.add(exact, named, steps, want, got)
                 elif not steps.is_known:
@@ -287,19 +285,14 @@ class _Check:
         self._ranges.add_product(twin)
         self._biases.add(twin, node, self._run)
 
-    def _needed_by_bias(self, twin: Node) -> Tensor:
-        """The least scales of a weight's channels, as the biases of all layers that share it need them."""
-        weight, needed = roles_of(twin)["weight"], torch.zeros(1)
-        for node, other in self._twins.items():
-            roles = roles_of(other)
-            if "bias" not in roles or roles["weight"].target != weight.target or roles["bias"].op != "get_attr":
-                continue
-            converted = dict(zip(operands_of(other), operands_of(node), strict=False))[roles["value"]]
-            scale = converted.args[1] if is_dequantize(converted) else None
-            if isinstance(scale, float):  # of a tensor, known before the program runs
-                bias = attribute(self._floats, str(roles["bias"].target))
-                needed = torch.maximum(needed, least_scales(bias, scale))
-        return needed
+    def _needed_by_bias(self, node: Node, twin: Node) -> Tensor:
+        """The least scales of the weight's channels, as the layer's bias needs them."""
+        roles = roles_of(twin)
+        converted = dict(zip(operands_of(twin), operands_of(node), strict=False)).get(roles["value"])
+        steps = steps_of(converted, self._run.value) if converted is not None and is_dequantize(converted) else None
+        if "bias" not in roles or steps is None or not isinstance(steps.step, float):
+            return torch.zeros(1)
+        return least_scales(self._run.exact(roles["bias"]), steps.step)
 
     def _note(self, findings: Iterable[Finding]) -> None:
         for found in findings:
