@@ -251,7 +251,7 @@ def prepared(
     floats = without_observers(observed)
     with unchanged_buffers(program):
         calibrate(means, chain(first, left), first)
-    make_room_for_biases(observed, names)
+    make_room_for_biases(observed)
     noise = OperandNoise(observed, names)
     with unchanged_buffers(program):
         noise.see(first)

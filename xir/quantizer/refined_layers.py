@@ -50,8 +50,9 @@ def worse_layers(
 
 
 def _text(found: float, wanted: float) -> str:
-    times = f"{found / wanted:.3g} times the error" if wanted else "an error, beside the none"
-    return f"its results have {times} that the nearest integers make"
+    if not wanted:
+        return "its results have an error, and with the nearest integers none"
+    return f"its results have {found / wanted:.3g} times the error that the nearest integers make"
 
 
 def _errors(floats: GraphModule, quantized: GraphModule, samples: Sequence[tuple[Any, ...]]) -> dict[str, _Layers]:

@@ -7,19 +7,19 @@ thousandth of that bias, and lose nothing that counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.fx import GraphModule
+from torchao.quantization.pt2e import DerivedObserverOrFakeQuantize
+from torchao.quantization.pt2e.fake_quantize import FakeQuantize
 
-from .observers import Range
-from .operators import Operators
 from .parameter_readers import parameter_of
+from .specs import LARGEST_BIAS
 from .state import attribute
 
-MOST_STEPS = float(1 << 30)
+MOST_STEPS = LARGEST_BIAS / 2
 """How many steps of its scale a bias may have: half of what 32 bits hold, for corrections add to it."""
 
 
@@ -28,22 +28,18 @@ def least_scales(bias: Tensor, input_scale: float) -> Tensor:
     return bias.detach().abs() / (MOST_STEPS * input_scale)
 
 
-def make_room_for_biases(observed: GraphModule, names: Collection[str]) -> None:
-    """Raise the least scales of the weights' observers of these layers of a calibrated graph, where biases need it."""
-    operators = Operators()
+def make_room_for_biases(observed: GraphModule) -> None:
+    """Raise the least scales of weights' observers in a calibrated graph, where the biases beside them need it."""
     for node in observed.graph.nodes:
-        if node.name not in names:
-            continue
-        value, weight = operators.weighted_arguments(node)
-        bias = operators.bias(node)
-        name = None if bias is None else parameter_of(bias)
-        if value is None or weight is None or name is None or {value.op, weight.op} != {"call_module"}:
-            continue
-        activation, observer = (observed.get_submodule(str(each.target)) for each in (value, weight))
-        if not isinstance(activation, Range):
-            continue
-        scale, _ = activation.calculate_qparams()
-        _raise(observer, least_scales(attribute(observed, name), float(scale)))
+        observer = observed.get_submodule(str(node.target)) if node.op == "call_module" else None
+        if not isinstance(observer, DerivedObserverOrFakeQuantize) or len(observer.obs_or_fqs) != 2:
+            continue  # only biases have parameters of two others: their layer's input and weight (`specs.bias_spec`)
+        sources: Any = observer.obs_or_fqs
+        activation, weight = sources
+        name = parameter_of(node)
+        if name is not None:
+            scale, _ = activation.calculate_qparams()
+            _raise(weight, least_scales(attribute(observed, name), float(scale)))
 
 
 def _raise(observer: Any, least: Tensor) -> None:
@@ -51,4 +47,5 @@ def _raise(observer: Any, least: Tensor) -> None:
     scales, _ = observer.calculate_qparams()
     least = least if least.shape == scales.shape else least.amax()
     if bool((least > scales).any()):
-        observer.eps = torch.maximum(observer.eps, least)
+        ranges = observer.activation_post_process if isinstance(observer, FakeQuantize) else observer
+        ranges.eps = torch.maximum(ranges.eps, least)

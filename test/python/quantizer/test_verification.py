@@ -106,7 +106,7 @@ def rewritten_float_graph(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(rewriting._REWRITES, torch.ops.aten.silu.default, wrong)  # pyright: ignore[reportPrivateUsage]
 
 
-def operand_errors_taken_back_twice(patch: pytest.MonkeyPatch) -> None:
+def operand_errors_taken_back_three_times(patch: pytest.MonkeyPatch) -> None:
     right = bias_correction.OperandMeans.take_back
 
     def more(self: Any, *arguments: Any) -> None:
@@ -119,7 +119,7 @@ def operand_errors_taken_back_twice(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("plant", "said"),
     [
-        (operand_errors_taken_back_twice, "times the error that the nearest integers make"),
+        (operand_errors_taken_back_three_times, "times the error that the nearest integers make"),
         (zero_point_off_by_one, "steps beyond its values"),
         (scale_of_a_bias, "its bias has 2 times the scale"),
         (bias_not_corrected, "takes back what rounding its weights adds"),
