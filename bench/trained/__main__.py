@@ -20,7 +20,7 @@ from xir.models import ModelError
 TASKS = {
     module.__name__.rpartition(".")[2]: module.task
     for module in (mobilenet, crepe, fcpe, silero, attacut, rxnmapper, resemblyzer)
-}
+} | {"mobilenet_more": mobilenet.task_of_more_crops}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
