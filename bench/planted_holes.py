@@ -20,7 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,13 +90,13 @@ class Build:
 
     def with_sources(self, sources: dict[str, str], into: Path) -> Path:
         """The target, linked with the objects of these sources in the place of those of the files that they name."""
-        objects: dict[str, str] = {}
+        copies: dict[Path, Path] = {}
         for file, text in sources.items():
-            copy = into / file
+            copy = copies[ROOT / file] = into / file
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text, encoding="utf-8")
-            original, planted = self._compile(ROOT / file, copy)
-            objects[original] = planted
+        units = {self._unit(source): into / f"unit_{index}.cc" for index, source in enumerate(copies)}
+        objects = dict(self._compile(unit, planted, copies) for unit, planted in units.items())
         linked = into / Path(self.target).name
         command = next(line for line in self.commands if re.search(rf" -o {re.escape(self.target)}\b", line))
         # An object that stands before the archive it is a member of is taken in its place.
@@ -109,17 +109,33 @@ class Build:
         subprocess.run(command, shell=True, check=True, cwd=self.folder)
         return linked
 
-    def _compile(self, source: Path, copy: Path) -> tuple[str, str]:
-        command = next((line for line in self.commands if f" -c {source}" in line), None)
-        if command is None:
-            raise ValueError(f"{self.target} is not made of {source.relative_to(ROOT)}")
+    def _unit(self, source: Path) -> Path:
+        """The file that is compiled: this one, or one that includes it with others of its folder."""
+        for command in self.commands:
+            found = re.search(r" -c (\S+)", command)
+            if found and (found[1] == str(source) or _includes(self.folder / found[1], source)):
+                return self.folder / found[1]
+        raise ValueError(f"{self.target} is not made of {source.relative_to(ROOT)}")
+
+    def _compile(self, unit: Path, planted: Path, copies: Mapping[Path, Path]) -> tuple[str, str]:
+        """The objects of a compiled file, and of what it is with these copies in the place of sources."""
+        text = f'#include "{unit}"\n' if unit in copies else unit.read_text(encoding="utf-8")
+        for source, copy in copies.items():
+            text = text.replace(f'"{source}"', f'"{copy}"')
+        planted.write_text(text, encoding="utf-8")
+        command = next(line for line in self.commands if re.search(rf" -c {re.escape(str(unit))}(\s|$)", line))
         found = re.search(r" -o (\S+\.o)\b", command)
         assert found is not None, command
-        planted = f"{copy}.o"
-        command = command.replace(f" -c {source}", f" -c {copy}").replace(f" -o {found[1]}", f" -o {planted}")
-        command += f" -w -iquote {shlex.quote(str(source.parent))}"  # a hole leaves functions that nobody calls
+        command = command.replace(f" -c {unit}", f" -c {planted}").replace(f" -o {found[1]}", f" -o {planted}.o")
+        folders = {source.parent for source in copies}
+        command += " -w " + shlex.join(f"-iquote{each}" for each in sorted(folders))  # a hole leaves unused functions
         subprocess.run(command, shell=True, check=True, cwd=self.folder)
-        return found[1], planted
+        return found[1], f"{planted}.o"
+
+
+def _includes(unit: Path, source: Path) -> bool:
+    """Whether a compiled file is one that stands for several, this source among them."""
+    return unit.name.startswith("unity_") and f'"{source}"' in unit.read_text(encoding="utf-8")
 
 
 def environment() -> dict[str, str]:

@@ -6,10 +6,13 @@ half of it, as in Nagel et al. (2019, `channels.py`): the rest would round those
 
 A clamp with an upper bound c is exact if a channel that never reaches it is scaled by at most c / its largest value;
 beyond what calibration has seen, such a channel is cut off there.
+
+A few inputs say little of what a channel reaches on others: factors are the nearer to 1, the fewer there are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +28,9 @@ from .state import attribute, set_parameter
 LARGEST_FACTOR = 64.0
 """How far factors may be apart: further, and the smallest scale that a weight's channel may have would be in the way
 (`observers.SMALLEST_CHANNEL`)."""
+
+FEW = 4.0
+"""From so many inputs, the logarithms of factors are half of what they would be with many."""
 
 NOTHING = 1e-6
 """A channel that reaches no more than this, of the value's largest number, is left alone."""
@@ -47,6 +53,7 @@ def equalize(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
             factors = _factors(observed, group, seen.reached)
             if factors is None:
                 continue
+            factors = factors ** _trust(max(seen.images[node] for node in group.quantized))
             for each in group.producers:
                 _scale(observed, each, factors)
             for each in group.consumers:
@@ -56,12 +63,14 @@ def equalize(observed: GraphModule, samples: Sequence[tuple[Any, ...]]) -> int:
 
 
 class _Reach(Interpreter):
-    """Runs a prepared graph without its observers, and notes the largest magnitude in each channel."""
+    """Runs a prepared graph without its observers, and notes the largest magnitude in each channel, and of how many
+    images."""
 
     def __init__(self, observed: GraphModule, groups: Sequence[ChannelGroup]):
         super().__init__(observed)
         self._axes = {node: group.axis for group in groups for node in (*group.quantized, *group.bounds)}
         self.reached: dict[Node, Tensor] = {}
+        self.images: Counter[Node] = Counter()
 
     def run_node(self, n: Node) -> Any:
         """The node's result."""
@@ -71,7 +80,13 @@ class _Reach(Interpreter):
         if n in self._axes and value.numel():
             reached = value.abs().movedim(self._axes[n], 0).flatten(1).amax(1)
             self.reached[n] = torch.maximum(self.reached[n], reached) if n in self.reached else reached
+            self.images[n] += value.shape[0] if self._axes[n] else 1
         return value
+
+
+def _trust(images: int) -> float:
+    """The power that factors which follow from so many images are taken to, at most 1."""
+    return images**2 / (images**2 + FEW**2)
 
 
 def _factors(observed: GraphModule, group: ChannelGroup, reached: dict[Node, Tensor]) -> Tensor | None:
