@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.exir import to_edge_transform_and_lower
+from reference import stock
 from reference.modules import Calling
 from reference.runtimes import load_stock
 from torch import Tensor, nn
@@ -64,9 +63,8 @@ def test_a_delegate_takes_the_image_as_it_is() -> None:
 
 def test_the_order_is_that_of_stocks_own_file() -> None:
     program = export(convolutions().eval(), (image(),))
-    stock = to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer
-    ours = lowered(program, delegate=True).to_executorch().buffer
-    found = [Runtime.get().load_program(bytes(file)).load_method("forward").metadata for file in (stock, ours)]
+    programs = stock.compiled(program), lowered(program, delegate=True).to_executorch()
+    found = [Runtime.get().load_program(bytes(each.buffer)).metadata() for each in programs]
     assert found[0].inputs[0].dim_order == found[1].inputs[0].dim_order == (0, 2, 3, 1)
 
 
