@@ -96,6 +96,8 @@ def test_methods_and_buffers_are_compared_call_after_call(aot: Tool) -> None:
     counting = Calling(counted, block=BLOCK, total=torch.zeros(1, 64, 28, 28)).eval()
     methods = {name: torch.export.export(model, (X,)) for name, model in (("count", counting), ("block", BLOCK))}
     xir.to_edge(methods).to_backend(xir.XnnpackPartitioner(cpu="any")).to_executorch().save("two.pte")
+    weights = sum(value.nbytes for value in BLOCK.parameters())
+    assert Path("two.pte").stat().st_size < 1.1 * weights, "which the methods share"
     program = xir.load("two.pte")
     assert program.method_names == ["count", "block"]
     program.optimized(xir.XnnpackPartitioner(cpu="zen4")).save("better.pte")
