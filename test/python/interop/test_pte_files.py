@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.sample_modules import MIXED, emitted, lowered
+from emitter.sample_modules import MIXED, emitted, file_of, lowered, text_of
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from reference import stock
@@ -21,14 +21,12 @@ from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.nn import functional
 
-from xir.emitter import read
 from xir.emitter.codec import Tree, decode
 from xir.emitter.container import read_container
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.pipeline import parse_options
-from xir.ir.printer import PrintOptions, module_to_text
 from xir.transforms.pte.lower_to_pte import LowerToPtePass
 from xir.transforms.pte.plan_memory import PlanMemoryPass
 
@@ -42,10 +40,7 @@ def run_stock(data: bytes, *inputs: Tensor, method: str = "forward") -> list[Any
 
 def rewritten(data: bytes) -> bytes:
     """The file after reading, printing, parsing and writing."""
-    ctx = XirContext()
-    text = module_to_text(read(data, ctx), ctx, PrintOptions(resources=True))
-    again = XirContext()
-    return emitted(parse_module(again, text), again)
+    return file_of(text_of(data))
 
 
 # What xir writes, stock ExecuTorch runs, as every test does that runs a file in both runtimes.

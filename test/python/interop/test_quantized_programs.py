@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # no
 import pytest
 import torch
 import torchao.quantization as torchao
+from emitter.sample_modules import file_of, text_of
 from reference import stock
 from reference.modules import Calling, Function
 from reference.runtimes import both, load_stock
@@ -22,10 +22,6 @@ from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.quantization import is_quantized
-from xir.emitter import emit, read
-from xir.ir.context import XirContext
-from xir.ir.parser import parse_module
-from xir.ir.printer import PrintOptions, module_to_text
 from xir.runtime import Runtime, XirRuntimeError
 
 Q = torch.ops.quantized_decomposed
@@ -124,14 +120,11 @@ def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
 
 def check_written_back(file: bytes, expected: Tensor, x: Tensor) -> None:
     """Stock's file becomes text, that a file, and that the same text; both runtimes compute what stock's file does."""
-    ctx, again, rewritten, stream = XirContext(), XirContext(), XirContext(), io.BytesIO()
-    text = module_to_text(read(file, ctx), ctx, PrintOptions(resources=True))
-    module = parse_module(again, text)
-    module.verify()
-    emit(module, again, stream)
-    for result in run(stream.getvalue(), x):
+    text = text_of(file)
+    rewritten = file_of(text)
+    for result in run(rewritten, x):
         assert torch.equal(result, expected)
-    assert module_to_text(read(stream.getvalue(), rewritten), rewritten, PrintOptions(resources=True)) == text
+    assert text_of(rewritten) == text
 
 
 @pytest.mark.parametrize(("kind", "per_channel"), [(nn.Conv3d, True), (nn.ConvTranspose3d, False)])
