@@ -78,11 +78,13 @@ def test_from_a_pt2_file(exported: torch.export.ExportedProgram, tmp_path: Path)
         assert len(ops(xir.to_edge(form), EdgeOp)) == 4
 
 
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_program_or_bound_is_refused(exported: torch.export.ExportedProgram, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="export the model first"):
         xir.to_edge(torch.nn.ReLU())  # pyright: ignore[reportArgumentType]
     with pytest.raises(DiagnosticError, match="no such file"):
         xir.to_edge(tmp_path / "none.pt2")
+    with pytest.raises(ValueError, match="max_size is a number from 1 on, not 0"):
+        xir.to_edge(exported, max_size=0)
 
 
 def test_partitioner_has_the_options_of_the_passes() -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from emitter.sample_modules import emitted
 from reference.runtimes import both
 from reference.tools import Tool
 from torch import nn
 
 import xir
 from xir.dialects import xnnpack
-from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
@@ -46,11 +45,10 @@ def gate():
 
 def run(text: str, inputs: list[np.ndarray], passes: str = "") -> list[np.ndarray]:
     """What a program of text computes, after passes."""
-    ctx, stream = XirContext(), io.BytesIO()
+    ctx = XirContext()
     module = parse_module(ctx, text)
     PassManager(ctx, passes_of(f"{passes},lower-to-pte,plan-memory".strip(","))).run(module)
-    emit(module, ctx, stream)
-    return Runtime.get().load_program(stream.getvalue(), threads=1).load_method().execute(inputs)
+    return Runtime.get().load_program(emitted(module, ctx), threads=1).load_method().execute(inputs)
 
 
 PRODUCT = """

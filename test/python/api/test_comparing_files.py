@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from executorch.exir import to_edge_transform_and_lower
+from reference import stock
 from reference.modules import Function
 from reference.runtimes import load_stock
 from reference.tools import Tool
@@ -103,7 +103,7 @@ def test_without_stock(aot: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kernel_that_the_runtime_lacks(aot: Tool) -> None:
     """A command's user cannot call what Python's can to allow a kernel."""
     exported = torch.export.export(nn.EmbeddingBag(9, 4), (torch.zeros(2, 3, dtype=torch.long),))
-    Path("old.pte").write_bytes(to_edge_transform_and_lower(exported).to_executorch().buffer)
+    Path("old.pte").write_bytes(stock.compiled(exported, delegates=False).buffer)
     said = "'forward' calls 'aten::_embedding_bag.out', which xir's runtime lacks, so no other file can be compared"
     not_written(aot, "", f"old.pte: {said} with it: nothing is written")
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from reference.modules import Calling
 from reference.tools import Tool
-from torch import Tensor, nn
+from torch import Tensor
 
 import xir
 from xir.transforms.pte import plan_memory
@@ -139,13 +139,3 @@ def test_lock_says_which_state_is_new() -> None:
     program(8).save("a.pte", contract=xir.Contract("a.lock"))
     with pytest.raises(xir.BrokenContractError, match=r"arena forward 2: 32 → 64; by total \(f32\[16\]\)"):
         program(16).save("a.pte", contract=xir.Contract("a.lock"))
-
-
-@pytest.mark.usefixtures("wasteful")
-def test_python() -> None:
-    model = nn.Sequential(nn.Softmax(0), nn.Softmax(0), nn.Softmax(0))
-    edge = xir.to_edge(torch.export.export(model, (torch.rand(8),)))
-    assert "arenas [0, 128]" in str(edge.to_executorch())
-    assert "arenas [0, 64]" in str(edge.to_executorch(memory_plan="exact"))
-    with pytest.raises(ValueError, match="solver-seconds is a number above 0"):
-        edge.to_executorch(memory_plan="exact", solver_seconds=-1)

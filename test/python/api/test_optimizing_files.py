@@ -75,13 +75,13 @@ def test_forms_and_times_are_of_the_threads_that_are_asked_for(aot: Tool) -> Non
 
 
 def test_integers_stay_what_they_are(folder: Path, aot: Tool) -> None:
-    path = stock_file(BLOCK, (X,), folder / "q8.pte", quantized=True)
+    path = stock_file(BLOCK, (X,), folder / "q8.pte", quantized="static")
     assert "the same outputs" in aot("q8.pte -o better.pte --no-stock")
     assert all(map(torch.equal, outputs("better.pte", X, 3 * X), outputs(path, X, 3 * X)))
 
 
 def test_conversions_stay_where_integers_would_round_anew(folder: Path, aot: Tool) -> None:
-    path = stock_file(GATED, (SMALL,), folder / "gated.pte", quantized=True)
+    path = stock_file(GATED, (SMALL,), folder / "gated.pte", quantized="static")
     said = aot("gated.pte -o better.pte --no-stock").splitlines()
     assert "the whole program with its conversions is optimised (the whole program: outputs of" in said[0]
     assert any("the same outputs" in line for line in said)
@@ -96,6 +96,8 @@ def test_methods_and_buffers_are_compared_call_after_call(aot: Tool) -> None:
     counting = Calling(counted, block=BLOCK, total=torch.zeros(1, 64, 28, 28)).eval()
     methods = {name: torch.export.export(model, (X,)) for name, model in (("count", counting), ("block", BLOCK))}
     xir.to_edge(methods).to_backend(xir.XnnpackPartitioner(cpu="any")).to_executorch().save("two.pte")
+    weights = sum(value.nbytes for value in BLOCK.parameters())
+    assert Path("two.pte").stat().st_size < 1.1 * weights, "which the methods share"
     program = xir.load("two.pte")
     assert program.method_names == ["count", "block"]
     program.optimized(xir.XnnpackPartitioner(cpu="zen4")).save("better.pte")

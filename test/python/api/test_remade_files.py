@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import torch
 from api.stock_files import IMAGE, assert_same, remade, stock_file
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.exir import to_edge_transform_and_lower
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
+from reference import stock
 from reference.modules import Calling, Function
 from reference.planting import planted
 from reference.runtimes import both, load_stock
@@ -53,10 +52,24 @@ def scaled(m: Any, x: Tensor) -> Tensor:
     return y + m.scale * m.last(m.norm(y.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
 
 
+def convnext(m: Any, x: Tensor) -> Tensor:
+    """A block whose linear layers are on images whose channels are last, between convolutions."""
+    y = m.norm(m.depthwise(m.stem(x)).permute(0, 2, 3, 1))
+    return m.stem(x) + m.narrow(F.gelu(m.wide(y))).permute(0, 3, 1, 2)
+
+
 ATTENTION = Calling(attention, norm=nn.LayerNorm(16), qkv=nn.Linear(16, 48), out=nn.Linear(16, 16))
 ORDERED = Calling(ordered, conv=nn.Conv2d(8, 6, 3))
 SCALED = Calling(
     scaled, first=nn.Conv2d(8, 6, 1), norm=nn.LayerNorm(6), last=nn.Conv2d(6, 6, 1), scale=torch.rand(6, 1, 1)
+)
+CONVNEXT = Calling(
+    convnext,
+    stem=nn.Conv2d(8, 8, 3, padding=1),
+    depthwise=nn.Conv2d(8, 8, 3, padding=1, groups=8),
+    norm=nn.LayerNorm(8),
+    wide=nn.Linear(8, 16),
+    narrow=nn.Linear(16, 8),
 )
 WINDOW = torch.randn(1, 6, 16)
 LOOKED = nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 12), nn.LayerNorm(12), nn.Linear(12, 4))
@@ -212,7 +225,7 @@ def test_inputs_that_callers_place_stay_theirs(tmp_path: Path) -> None:
 
 
 def test_constants_between_delegates_keep_their_scales(tmp_path: Path) -> None:
-    path = stock_file(SCALED, (IMAGE,), tmp_path / "q8.pte", quantized=True)
+    path = stock_file(SCALED, (IMAGE,), tmp_path / "q8.pte", quantized="static")
     assert xir.load(path).num_delegates > 1
     program = remade(path)
     assert (program.num_delegates, program.kernel_names) == (1, [])
@@ -226,6 +239,22 @@ def test_constants_between_delegates_keep_their_scales(tmp_path: Path) -> None:
     # Such a profile decides nothing beside one that has them.
     assert knowing_most([blind, measured], [program]) == [measured]
     assert knowing_most([blind], [program]) == [blind]
+
+
+@pytest.mark.parametrize(
+    "model", [nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.GELU(), nn.Conv2d(16, 8, 3)), CONVNEXT]
+)
+def test_convolutions_that_quantize_their_input_at_run_time(model: nn.Module, tmp_path: Path) -> None:
+    """Of some images between them ExecuTorch says that they are [N, C, H, W] where the nodes compute [N, H, W, C], or
+    the reverse."""
+    path = stock_file(model, (IMAGE,), tmp_path / "stock.pte", quantized="dynamic")
+    assert "!xnnpack.qd<i8, 3>" in str(remade(path))
+    for factor in (1, 3):
+        given = [factor * IMAGE]
+        # A number in the middle between two integers may become either.
+        near = 0.01 * float(load_stock(path).forward(given)[0].abs().max())
+        for new in (path, tmp_path / "better.pte"):
+            assert_same(path, given, new=new, atol=near)
 
 
 @pytest.mark.parametrize("delegates", [True, False], ids=["delegated", "portable"])
@@ -257,7 +286,7 @@ stands there instead. `bench/planted_faults.toml` has those that change what a p
 def test_the_comparison_finds_planted_mistakes(name: str, tmp_path: Path) -> None:
     """Both files run as they are written: what they hold is not read by what made the new one."""
     model, *mistake = FAULTS[name]
-    old = stock_file(model, (IMAGE,), tmp_path / "old.pte", quantized=model is SCALED)
+    old = stock_file(model, (IMAGE,), tmp_path / "old.pte", quantized="static" if model is SCALED else None)
     with planted(*mistake):
         xir.load(old).optimized(xir.XnnpackPartitioner()).save(tmp_path / "new.pte")
     found = sameness(old, tmp_path / "new.pte", [MethodCall("forward", [IMAGE], "call 1")], in_stock=False)
@@ -321,8 +350,8 @@ def test_weights_that_files_share_stay_shared(folder: Path, aot: Tool) -> None:
     delegate_external_constants_pass_unlifted(
         unlifted, lambda node: "shared" if str(node.target).startswith("shared.") else None
     )
-    lowered = to_edge_transform_and_lower(torch.export.export(unlifted, (x,)), partitioner=[StockPartitioner()])
-    program, path, weights, new = lowered.to_executorch(), *map(Path, ("old.pte", "shared.ptd", "new.pte"))
+    program = stock.compiled(torch.export.export(unlifted, (x,)))
+    path, weights, new = map(Path, ("old.pte", "shared.ptd", "new.pte"))
     path.write_bytes(program.buffer)
     program.write_tensor_data_to_file(".")
     before, matrix = weights.read_bytes(), shared.weight.detach().numpy().tobytes()
@@ -388,7 +417,7 @@ def test_kernels_of_a_quantized_file_without_delegates_become_some(folder: Path,
     importlib.import_module("executorch.kernels.quantized")  # what converts in stock's runtime
     model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Hardswish(), nn.Conv2d(16, 8, 3), nn.SiLU())
     x = torch.randn(1, 8, 24, 24)
-    path = stock_file(model, (x,), folder / "q8.pte", delegates=False, quantized=True)
+    path = stock_file(model, (x,), folder / "q8.pte", delegates=False, quantized="static")
     said = aot(f"{path} -o better.pte --no-stock").splitlines()[0]
     assert "better.pte: the whole program with its conversions is optimised (the whole program: outputs of" in said
     assert "delegates alone" not in said, "it has none"

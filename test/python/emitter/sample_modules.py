@@ -6,9 +6,10 @@ import io
 
 from xdsl.dialects.builtin import ModuleOp
 
-from xir.emitter import emit
+from xir.emitter import emit, read
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
+from xir.ir.printer import PrintOptions, module_to_text
 from xir.ir.verifier import verify
 from xir.transforms.pte.lower_to_pte import LowerToPtePass
 from xir.transforms.pte.plan_memory import PlanMemoryPass
@@ -110,8 +111,20 @@ def lowered(text: str, ctx: XirContext) -> ModuleOp:
     return module
 
 
-def emitted(module: ModuleOp, ctx: XirContext) -> bytes:
+def emitted(module: ModuleOp, ctx: XirContext, *, debug_info: bool = False) -> bytes:
     """The bytes of a module's `.pte` file."""
     sink = io.BytesIO()
-    emit(module, ctx, sink)
+    emit(module, ctx, sink, debug_info=debug_info)
     return sink.getvalue()
+
+
+def text_of(data: bytes) -> str:
+    """A file as text, with all of its constants."""
+    ctx = XirContext()
+    return module_to_text(read(data, ctx), ctx, PrintOptions(resources=True))
+
+
+def file_of(text: str, *, debug_info: bool = False) -> bytes:
+    """What `text_of` was the text of."""
+    ctx = XirContext()
+    return emitted(parse_module(ctx, text), ctx, debug_info=debug_info)

@@ -1,16 +1,19 @@
-"""Numbers of operators: what a program reads of its own constants is known when it is imported, sizes are operands."""
+"""Numbers of operators: what a program reads of its own constants is known when it is imported, sizes are operands, and
+what it reads of other tensors stays arithmetic of tensors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import torch
+from reference.both_runtimes import delegates, lower
 from reference.meeting import check
 from reference.modules import Calling, Function
 from reference.runtimes import agree
 from torch import Tensor, nn
 from torch.export import Dim
 
+from bench.encoders import kernel_calls
 from xir.api import XnnpackPartitioner, to_edge
 from xir.importer.importer import import_exported_program
 from xir.ir.context import XirContext
@@ -76,3 +79,27 @@ def test_sizes_are_numbers_of_operators() -> None:
     exported = torch.export.export(model, (x,), dynamic_shapes=(({0: Dim("rows", max=5), 1: Dim("columns", max=6)},),))
     for program in (to_edge(exported), to_edge(exported).to_backend(XnnpackPartitioner())):
         agree(program.to_executorch().buffer, model, ([torch.randn(size)] for size in ((3, 4), (5, 6), (2, 3))))
+
+
+COMPUTED: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "product": lambda x, s: x * s.item(),
+    "sum": lambda x, s: torch.add(x, s.item(), alpha=3),
+    "difference": lambda x, s: x - s.item(),
+    "difference to it": lambda x, s: s.item() - x,
+    "quotient": lambda x, s: x / s.item(),
+    "of a computed number": lambda x, s: x.relu() * (s.exp() * 2 + 1).item(),
+    "of one element of three dimensions": lambda x, s: x * s.view(1, 1, 1).item(),
+    "filled": lambda x, s: torch.full((3, 4), s.item(), dtype=x.dtype) + x,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_numbers_of_inputs_are_computed_with_in_a_delegate(dtype: torch.dtype) -> None:
+    unit = torch.finfo(dtype).eps
+    model = Function(lambda x, s: [function(x, s) for function in COMPUTED.values()])
+    calls = [(torch.randn(3, 4).to(dtype), torch.tensor(number, dtype=dtype)) for number in (1.5, -0.37, 3.0)]
+    lowered = lower(model, calls[0])
+    assert delegates(lowered) == 1
+    program = lowered.to_executorch()
+    assert kernel_calls(program) == []
+    agree(program.buffer, model, calls, rtol=4 * unit, atol=4 * unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 from reference.modules import Calling
+from reference.runtimes import agree
 from torch import Tensor, nn
 
+from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge
 from xir.importer import import_exported_program
 from xir.importer.interpreter import run_module
@@ -91,16 +94,19 @@ def old_value_returned(kept: Tensor, x: Tensor) -> Tensor:
     return old
 
 
-def check(model: nn.Module, *inputs: Tensor, calls: int = 3) -> list[str]:
-    """Compare calls of the imported text with eager's, the buffers as well; the names of the mutable buffers."""
-    ctx = XirContext()
-    text = module_to_text(import_exported_program(torch.export.export(model, inputs), ctx))
+def check(model: nn.Module, *inputs: Tensor, count: int = 3) -> list[str]:
+    """Calls of the imported text, with its buffers, and of its files in both runtimes are eager's; the names of the
+    mutable buffers."""
+    ctx, exported = XirContext(), torch.export.export(model, inputs)
+    text = module_to_text(import_exported_program(exported, ctx))
     module = parse_module(ctx, text)
     verify(module)
     assert module_to_text(module) == text
+    calls = [[torch.randn_like(value) for value in inputs] for _ in range(count)]
+    for program in (to_edge(exported), to_edge(exported).to_backend(XnnpackPartitioner())):
+        agree(program.to_executorch().buffer, copy.deepcopy(model), calls, rtol=1e-4, atol=1e-5)
     buffers: dict[str, Tensor] = {}
-    for _ in range(calls):
-        given = [torch.randn_like(value) for value in inputs]
+    for given in calls:
         with torch.no_grad():
             expected = model(*given)
         (found,) = run_module(module, ctx, given, buffers=buffers)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reference.both_runtimes import delegates, lower
 from reference.modules import Calling
 from reference.runtimes import both
 from torch import Tensor, nn
 from torch.export import Dim
 
-from xir.api import XnnpackPartitioner, to_edge
-from xir.dialects.delegate import GraphOp
 from xir.models.vision import torchvision_models
 
 SCHEMA = (
@@ -93,15 +92,13 @@ def test_regions(images: int, ratio: int, aligned: bool) -> None:
     pixels = torch.randn(images, 3, 16, 15)
     shapes = {"image": None, "rois": {0: Dim("parts", min=2, max=40)}}
     rois = torch.tensor([[float(index % images), *box] for index, box in enumerate(BOXES)])
+    lowered = lower(model, (pixels, rois), shapes)
     with torch.no_grad():
-        program = torch.export.export(model, (pixels, rois), dynamic_shapes=shapes)
         features = model.features(pixels).relu().numpy()
-    lowered = to_edge(program).to_backend(XnnpackPartitioner())
     outside = [op.name for op in lowered.module.walk() if op.name.startswith("edge.") and op.name != "edge.constant"]
     assert outside == ([] if images == 1 else GATHERED)
-    assert sum(isinstance(op, GraphOp) for op in lowered.module.walk()) <= images
-    file = lowered.to_executorch().buffer
-    runs = both(file)
+    assert delegates(lowered) <= images
+    runs = both(lowered.to_executorch().buffer)
     for some in (rois, rois[:2], rois[2:5]):
         expected = by_samples(features, some, *how)
         for (found,) in (run([pixels, some]) for run in runs):

@@ -7,8 +7,7 @@ from operator import itemgetter
 
 import pytest
 import torch
-from interop.one_delegate import holds
-from reference.both_runtimes import Program, check, lower
+from reference.both_runtimes import Program, check, holds, lower
 from reference.dozens import check_together, dozens
 from torch import Tensor
 from torch.export import Dim

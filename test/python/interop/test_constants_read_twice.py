@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.exir import to_edge_transform_and_lower
+from reference import stock
 from reference.modules import Calling
 from torch import nn
 from torch.nn import functional
@@ -36,7 +35,7 @@ def test_stock_computes_what_eager_does(tmp_path: Path) -> None:
     (added, read), x = models(), torch.randn(2, COLUMNS)
     bias, filter = (torch.export.export(model, (x,)) for model in (added, read))
     stocks = tmp_path / "stock.pte"
-    stocks.write_bytes(to_edge_transform_and_lower(bias, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    stocks.write_bytes(stock.compiled(bias).buffer)
     files = {
         "bias": xir.to_edge(bias).to_backend(xir.XnnpackPartitioner()).to_executorch(),
         "filter": xir.to_edge(filter).to_backend(xir.XnnpackPartitioner()).to_executorch(),

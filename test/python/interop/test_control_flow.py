@@ -11,7 +11,7 @@ import torch
 from executorch.exir import to_edge as to_edge_of_stock
 from reference.both_runtimes import Program, check, delegates, lower
 from reference.modules import Calling
-from reference.runtimes import both, load_stock
+from reference.runtimes import agree, both
 from torch import Tensor, nn
 from torch._higher_order_ops.map import map as typed_map
 from torch._higher_order_ops.scan import scan
@@ -23,7 +23,6 @@ from xir.dialects import pte
 from xir.evaluate.checker import NumericsChecker
 from xir.importer.interpreter import run_module
 from xir.ir.diagnostics import DiagnosticError
-from xir.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -295,14 +294,7 @@ def test_files_of_stock_with_loops(function: Callable[[Tensor], Any]) -> None:
     """Each step is written behind the one before, into a result that grows by it."""
     model, x = Program(function), torch.randn(5, 3)
     buffer = to_edge_of_stock(torch.export.export(model, (x,))).to_executorch().buffer
-    method, stock = Runtime.get().load_program(buffer).load_method(), load_stock(buffer)
-    for call in (x, torch.randn(5, 3), -x):
-        results = method.execute([call])
-        for ours, theirs in zip(results, stock.run_method("forward", [call]), strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
-        expected = function(call)
-        for ours, wanted in zip(results, expected if isinstance(expected, tuple) else (expected,), strict=True):
-            torch.testing.assert_close(ours, wanted)
+    agree(buffer, model, [[x], [torch.randn(5, 3)], [-x]])
 
 
 def test_refusals_name_the_users_line() -> None:

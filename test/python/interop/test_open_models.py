@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from interop.one_delegate import holds
+from reference.both_runtimes import holds, lower
 from reference.modules import Calling
 from reference.runtimes import agree
 from torch import Tensor, nn
@@ -16,11 +16,9 @@ from torch.export import Dim
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-from xir.api import XnnpackPartitioner, to_edge
 from xir.dialects import edge
-from xir.ir.diagnostics import DiagnosticError
 from xir.models.vision import torchvision_models
-from xir.runtime import Runtime, XirRuntimeError
+from xir.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes self.lstm:UserWarning")
 
@@ -354,31 +352,15 @@ def test_nothing_left_behind_what_is_replaced() -> None:
         return y + 1
 
     model = Calling(written)
-    program = torch.export.export(model, (rows(3, 4),), dynamic_shapes=({0: Dim("n", min=2, max=9)},))
-    file = to_edge(program).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    agree(file, model, ([rows(size, 4)] for size in (2, 3, 9)))
+    lowered = lower(model, rows(3, 4), ({0: Dim("n", min=2, max=9)},))
+    agree(lowered.to_executorch().buffer, model, ([rows(size, 4)] for size in (2, 3, 9)))
 
 
 def test_results_of_ops_without_a_row() -> None:
     model = Calling(lambda m, x: torch.special.i1(x.flatten(0, 1) + 1).softmax(-1))
-    program = torch.export.export(model, (rows(2, 3),), dynamic_shapes=(X,))
-    edge_program = to_edge(program).to_backend(XnnpackPartitioner())
-    assert any(isinstance(op, edge.OpaqueOp) for op in edge_program.module.walk())
-    method = Runtime.get().load_program(edge_program.to_executorch().buffer).load_method("forward")
+    lowered = lower(model, rows(2, 3), (X,))
+    assert any(isinstance(op, edge.OpaqueOp) for op in lowered.module.walk())
+    method = Runtime.get().load_program(lowered.to_executorch().buffer).load_method("forward")
     for size in OF_ROWS[0]:
         x = rows(*size)
         torch.testing.assert_close(method.execute([x])[0], model(x), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("dim", [Dim.AUTO, Dim("rows")], ids=["auto", "named"])
-def test_sizes_without_a_bound_get_one(dim: Any) -> None:
-    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()
-    program = torch.export.export(model, (torch.randn(2, 4),), dynamic_shapes=({0: dim},))
-    with pytest.raises(DiagnosticError, match=r"dimension 0 of input 'input' has no upper bound: give one, .*max_size"):
-        to_edge(program)
-    buffer = to_edge(program, max_size=7).to_backend(XnnpackPartitioner()).to_executorch().buffer
-    agree(buffer, model, ([torch.randn(rows, 4)] for rows in (7, 2, 5)))
-    with pytest.raises(XirRuntimeError, match=r"input 0 has shape \[7 at most, 4\], and \[8, 4\] was given"):
-        Runtime.get().load_program(buffer).load_method().execute([torch.randn(8, 4)])
-    with pytest.raises(ValueError, match="max_size is a number from 1 on, not 0"):
-        to_edge(program, max_size=0)

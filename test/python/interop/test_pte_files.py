@@ -12,29 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitter.sample_modules import MIXED, emitted, lowered
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-    XNNPACKQuantizer,
-    get_symmetric_quantization_config,
-)
-from executorch.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from emitter.sample_modules import MIXED, emitted, file_of, lowered, text_of
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
+from reference import stock
 from reference.modules import Calling
 from reference.runtimes import load_stock
 from torch import Tensor, nn
 from torch.nn import functional
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from xir.emitter import read
 from xir.emitter.codec import Tree, decode
 from xir.emitter.container import read_container
 from xir.emitter.fbs import load_schema
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.pipeline import parse_options
-from xir.ir.printer import PrintOptions, module_to_text
 from xir.transforms.pte.lower_to_pte import LowerToPtePass
 from xir.transforms.pte.plan_memory import PlanMemoryPass
 
@@ -48,10 +40,7 @@ def run_stock(data: bytes, *inputs: Tensor, method: str = "forward") -> list[Any
 
 def rewritten(data: bytes) -> bytes:
     """The file after reading, printing, parsing and writing."""
-    ctx = XirContext()
-    text = module_to_text(read(data, ctx), ctx, PrintOptions(resources=True))
-    again = XirContext()
-    return emitted(parse_module(again, text), again)
+    return file_of(text_of(data))
 
 
 # What xir writes, stock ExecuTorch runs, as every test does that runs a file in both runtimes.
@@ -119,31 +108,25 @@ def state() -> nn.Module:
     return Calling(lambda m, x: m.total.add_(x) * 2, total=torch.tensor([1.0, 2.0, 3.0]))
 
 
-def quantized(model: nn.Module, inputs: tuple[Tensor, ...]) -> nn.Module:
-    """`model` with static 8-bit quantisation, weights per channel."""
-    quantizer: Any = XNNPACKQuantizer()
-    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
-    prepared = prepare_pt2e(torch.export.export(model, inputs).module(), quantizer)
-    prepared(*inputs)
-    return convert_pt2e(prepared)
-
-
 CONSTANT_METHODS = {"number": 3, "name": "abc", "ratio": 2.5, "flag": True}
 
-CONFIGS: dict[str, Callable[[], ExecutorchBackendConfig]] = {
-    "portable": lambda: ExecutorchBackendConfig(emit_stacktrace=True),
-    "state": lambda: ExecutorchBackendConfig(
-        passes=[InitializedMutableBufferPass(["total"])], emit_mutable_buffer_names=True
-    ),
-    "inline": lambda: ExecutorchBackendConfig(extract_delegate_segments=False),
-    "aligned": lambda: ExecutorchBackendConfig(segment_alignment=4096),
+OPTIONS: dict[str, dict[str, Any]] = {
+    "portable": {"delegates": False, "emit_stacktrace": True},
+    "state": {
+        "delegates": False,
+        "passes": [InitializedMutableBufferPass(["total"])],
+        "emit_mutable_buffer_names": True,
+    },
+    "dynamic": {"constant_methods": CONSTANT_METHODS},
+    "inline": {"extract_delegate_segments": False},
+    "aligned": {"segment_alignment": 4096},
 }
 
 
 def stock_file(name: str) -> tuple[bytes, tuple[Tensor, ...]]:
     """A file that stock ExecuTorch writes, and inputs for it."""
     torch.manual_seed(0)
-    shapes, methods = None, None
+    shapes = None
     match name:
         case "state":
             model, x = state(), torch.ones(3)
@@ -151,17 +134,12 @@ def stock_file(name: str) -> tuple[bytes, tuple[Tensor, ...]]:
             model, x = tables(), torch.tensor([1, 2, 3])
         case "dynamic":
             model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Softmax(-1)), torch.randn(2, 4)
-            shapes, methods = ({0: torch.export.Dim("batch", max=6)},), CONSTANT_METHODS
+            shapes = ({0: torch.export.Dim("batch", max=6)},)
         case _:
             model, x = vision(), torch.randn(1, 3, 8, 8)
-            model = quantized(model, (x,)) if name == "quantised" else model
-    exported = torch.export.export(model, (x,), dynamic_shapes=shapes)
-    if name in ("state", "portable"):
-        program = to_edge(exported)
-    else:
-        partitioner: list[Any] = [XnnpackPartitioner()]
-        program = to_edge_transform_and_lower(exported, partitioner=partitioner, constant_methods=methods)
-    return program.to_executorch(CONFIGS.get(name, ExecutorchBackendConfig)()).buffer, (x,)
+    export = stock.quantized if name == "quantised" else torch.export.export
+    program = export(model, (x,), dynamic_shapes=shapes)
+    return stock.compiled(program, **OPTIONS.get(name, {})).buffer, (x,)
 
 
 def comparable(data: bytes) -> tuple[Tree, list[Any]]:

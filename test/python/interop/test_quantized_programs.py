@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -10,28 +9,19 @@ import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport]  # no
 import pytest
 import torch
 import torchao.quantization as torchao
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockPartitioner
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-    XNNPACKQuantizer,
-    get_symmetric_quantization_config,
-)
-from executorch.exir import to_edge_transform_and_lower
+from emitter.sample_modules import file_of, text_of
+from reference import stock
 from reference.modules import Calling, Function
 from reference.runtimes import both, load_stock
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.nn import functional
 from torchao.quantization.granularity import PerAxis, PerGroup
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from xir.api import EdgeProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type
 from xir.dialects.xnnpack.quantization import is_quantized
-from xir.emitter import emit, read
-from xir.ir.context import XirContext
-from xir.ir.parser import parse_module
-from xir.ir.printer import PrintOptions, module_to_text
 from xir.runtime import Runtime, XirRuntimeError
 
 Q = torch.ops.quantized_decomposed
@@ -62,15 +52,6 @@ class Linears(nn.Module):
         return self.second(functional.gelu(self.first(x)))
 
 
-def by_stock(model: nn.Module, x: Tensor, *, per_channel: bool = True, dynamic: bool = False) -> ExportedProgram:
-    """A model quantised by ExecuTorch's quantizer."""
-    config = get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
-    prepared = prepare_pt2e(torch.export.export(model.eval(), (x,)).module(), XNNPACKQuantizer().set_global(config))
-    with torch.no_grad():
-        prepared(x)
-    return torch.export.export(convert_pt2e(prepared), (x,))
-
-
 def by_torchao(model: nn.Module, x: Tensor, config: torchao.quant_api.AOBaseConfig) -> ExportedProgram:
     """A model whose linear modules torchao quantised."""
     torchao.quantize_(model.eval(), config)
@@ -94,8 +75,8 @@ def rows() -> Tensor:
 
 
 PROGRAMS: dict[str, Callable[[], tuple[ExportedProgram, Tensor]]] = {
-    "static by channel": lambda: (by_stock(convolutions(), x := torch.randn(1, 3, 12, 12)), x),
-    "dynamic": lambda: (by_stock(Linears(), x := rows(), dynamic=True), x),
+    "static by channel": lambda: (stock.quantized(convolutions(), (x := torch.randn(1, 3, 12, 12),)), x),
+    "dynamic": lambda: (stock.quantized(Linears(), (x := rows(),), is_dynamic=True), x),
     "4 bits by group": lambda: (by_torchao(Linears(), x := rows(), dynamic(4, PerGroup(32))), x),
 }
 
@@ -128,32 +109,29 @@ def lower_to_integers(program: ExportedProgram) -> EdgeProgram:
 def test_agrees_with_stocks_own_lowering_and_reads_its_file(name: str) -> None:
     program, x = PROGRAMS[name]()
     lowered = lower_to_integers(program)
-    stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
-    expected = load_stock(stock).forward([x])[0]
+    file = bytes(stock.compiled(program).buffer)
+    expected = load_stock(file).forward([x])[0]
     # Static: one rounding of the last conversion. Rows quantised at run time: XNNPACK sums the same integers.
     step = expected.unique().diff().min() if name.startswith("static") else expected.abs().max() * 1e-5
     for result in run(lowered.to_executorch().buffer, x):
         assert (result - expected).abs().max() <= step * 1.001
-    check_written_back(stock, expected, x)
+    check_written_back(file, expected, x)
 
 
 def check_written_back(file: bytes, expected: Tensor, x: Tensor) -> None:
     """Stock's file becomes text, that a file, and that the same text; both runtimes compute what stock's file does."""
-    ctx, again, rewritten, stream = XirContext(), XirContext(), XirContext(), io.BytesIO()
-    text = module_to_text(read(file, ctx), ctx, PrintOptions(resources=True))
-    module = parse_module(again, text)
-    module.verify()
-    emit(module, again, stream)
-    for result in run(stream.getvalue(), x):
+    text = text_of(file)
+    rewritten = file_of(text)
+    for result in run(rewritten, x):
         assert torch.equal(result, expected)
-    assert module_to_text(read(stream.getvalue(), rewritten), rewritten, PrintOptions(resources=True)) == text
+    assert text_of(rewritten) == text
 
 
 @pytest.mark.parametrize(("kind", "per_channel"), [(nn.Conv3d, True), (nn.ConvTranspose3d, False)])
 def test_convolutions_of_three_dimensions(kind: type[nn.Module], per_channel: bool) -> None:
     """They are sums of those of planes, whose filters are planes of a quantised one: in one delegate, in fp32."""
     x = torch.randn(1, 4, 5, 6, 7)
-    program = by_stock(kind(4, 8, 3, padding=1), x, per_channel=per_channel)
+    program = stock.quantized(kind(4, 8, 3, padding=1), (x,), is_per_channel=per_channel)
     expected = program.module()(x)
     step = expected.unique().diff().min()
     for result in run(lower(program).to_executorch().buffer, x):
@@ -237,29 +215,25 @@ def test_linear_modules_that_torchao_quantized(name: str) -> None:
     assert len(remarks) == (2 if reason else 0)
     assert all(reason in remark and "test_quantized_programs.py" in remark for remark in remarks)
     expected = program.module()(x)
-    ours, stock = run(lowered.to_executorch().buffer, x)
+    ours, theirs = run(lowered.to_executorch().buffer, x)
     assert (ours - expected).abs().max() <= limit * expected.abs().max()
-    assert torch.equal(ours, stock)
+    assert torch.equal(ours, theirs)
 
 
-def four_bits(inputs: int) -> tuple[ExportedProgram, nn.Module]:
+def four_bits(inputs: int) -> ExportedProgram:
     """A linear layer with a scale for each row of 4-bit weights, by ExecuTorch's quantizer; any number of rows."""
-    model, x = nn.Linear(inputs, 20).eval(), torch.randn(9, inputs)
+    model = nn.Linear(inputs, 20)
     with torch.no_grad():
         model.weight.uniform_(0, 1)
     rows = ({0: torch.export.Dim("rows", min=2, max=64)},)
-    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True, weight_qmin=-8, weight_qmax=7)
-    exported = torch.export.export(model, (x,), dynamic_shapes=rows).module()
-    prepared = prepare_pt2e(exported, XNNPACKQuantizer().set_global(config))
-    prepared(x)
-    converted = convert_pt2e(prepared)
-    return torch.export.export(converted, (x,), dynamic_shapes=rows), converted
+    return stock.quantized(model, (torch.randn(9, inputs),), rows, is_dynamic=True, weight_qmin=-8, weight_qmax=7)
 
 
 @pytest.mark.parametrize("inputs", [1, 2, 31, 62, 63])
 def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
     """XNNPACK leaves rows out for an odd number of 4-bit inputs: what is left there is what another run has written."""
-    program, quantized = four_bits(inputs)
+    program = four_bits(inputs)
+    quantized = program.module()
     runs = both(lower_to_integers(program).to_executorch().buffer)
     for count in (64, 9, 2, 33):
         numbers = torch.randn(count, inputs)
@@ -272,10 +246,9 @@ def test_every_row_of_4_bit_weights_counts(inputs: int) -> None:
 
 
 def test_a_stock_file_for_which_xnnpack_leaves_rows_out_is_refused() -> None:
-    program, _ = four_bits(61)
-    stock = bytes(to_edge_transform_and_lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer)
+    file = bytes(stock.compiled(four_bits(61)).buffer)
     with pytest.raises(XirRuntimeError, match=r"4 bits with an odd number of input channels \(61\)"):
-        Runtime.get().load_program(stock).load_method("forward")
+        Runtime.get().load_program(file).load_method("forward")
 
 
 @pytest.mark.parametrize("granularity", [PerAxis(0), PerGroup(32)], ids=["row", "group"])
@@ -338,10 +311,10 @@ def test_short_floats_are_quantized_at_run_time(
     rounded = Q.dequantize_per_token(Q.quantize_per_token(x.float(), *span), *span, torch.float32)
     file = lower_to_integers(program).to_executorch().buffer
     ours = Runtime.get().load_program(file).load_method("forward").execute([x])
-    stock = load_stock(file).forward([x])
+    theirs = load_stock(file).forward([x])
     with torch.no_grad():
         results = wide(rounded)
-    for layer, found, again, expected in zip((wide.first, wide.second), ours, stock, results, strict=True):
+    for layer, found, again, expected in zip((wide.first, wide.second), ours, theirs, results, strict=True):
         assert found.dtype == again.dtype == dtype
         limit = (torch.finfo(dtype).eps / 2 + (2**-8 if is_grouped else 1e-4)) * expected.abs().max()
         # One integer of a row may be another, where the quotient is halfway between two.
@@ -356,7 +329,7 @@ def test_short_floats_are_quantized_at_run_time(
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_short_floats_by_stocks_quantizer(dtype: torch.dtype, per_channel: bool) -> None:
     x = rows().to(dtype)
-    program = by_stock(Linears().to(dtype), x, per_channel=per_channel, dynamic=True)
+    program = stock.quantized(Linears().to(dtype), (x,), is_per_channel=per_channel, is_dynamic=True)
     expected = program.module()(x)
     for result in run(lower_to_integers(program).to_executorch().buffer, x):
         # Eager finds one range for all rows, XNNPACK one for each.

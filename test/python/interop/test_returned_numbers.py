@@ -45,9 +45,8 @@ def test_constant_numbers(delegate: bool) -> None:
     assert "aten::_local_scalar_dense" not in program.kernel_names
     with torch.no_grad():
         expected = tree_leaves(model(x))
-    file = program.buffer
-    method, stock = Runtime.get().load_program(file).load_method(), load_stock(file)
-    for results in (method.execute([x]), stock.forward([x])):
+    method = Runtime.get().load_program(program.buffer).load_method()
+    for results in (run([x]) for run in both(program.buffer)):
         for found, wanted in zip(results, expected, strict=True):
             assert type(found) is type(wanted)
             if isinstance(wanted, Tensor):

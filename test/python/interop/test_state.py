@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from emitter.sample_modules import emitted
 from reference.modules import Calling
 from reference.runtimes import agree, load_stock
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from xir.api import ExecutorchProgram, XnnpackPartitioner, to_edge
 from xir.dialects import edge
-from xir.emitter import emit, read
+from xir.emitter import read
 from xir.importer import import_exported_program
 from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
@@ -62,19 +62,6 @@ def streaming() -> nn.Module:
     return Calling(forward, conv=nn.Conv1d(3, 5, 4), past=torch.ones(1, 3, 3))
 
 
-def slices() -> nn.Module:
-    """What is written through views, and an old value that is returned."""
-
-    def forward(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
-        m.kept[1:3, :4] = x
-        m.kept[3] += 1
-        old = m.other.clone()
-        m.other.copy_(m.kept + 1)
-        return m.kept * 2, old
-
-    return Calling(forward, kept=torch.randn(4, 6), other=torch.randn(4, 6))
-
-
 def written() -> nn.Module:
     """A cache that is written by indexing: whole rows at positions, then a slice with known bounds."""
 
@@ -84,10 +71,6 @@ def written() -> nn.Module:
         return m.k.sum((0, 1))
 
     return Calling(forward, k=torch.zeros(1, 2, 8, 4))
-
-
-def training() -> nn.Module:
-    return nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train()
 
 
 def calls(*shapes: Sequence[int], positions: bool = False, count: int = 5) -> list[Inputs]:
@@ -100,11 +83,9 @@ MODELS = {
     "counter": (counter, calls((3,)), 1),
     "attention": (attention, calls((1, 1, 32), positions=True), 2),
     "streaming": (streaming, calls((1, 3, 8)), 1),
-    "slices": (slices, calls((2, 4)), None),
     "written": (written, calls((1, 2, 1, 4), positions=True), None),
-    "training": (training, calls((2, 3, 5, 5)), None),
 }
-"""Name -> model, inputs, and delegates where that matters."""
+"""Name -> model, inputs, and delegates where that matters. Other ways to write are in `test_mutable_buffers.py`."""
 
 
 def compiled(model: nn.Module, inputs: Inputs, *, delegated: bool) -> ExecutorchProgram:
@@ -134,13 +115,12 @@ def test_calls_in_a_row(name: str, delegated: bool) -> None:
 
 def test_files_are_read_as_they_were_written() -> None:
     program = compiled(counter(), (torch.ones(3),), delegated=False)
-    ctx, again = XirContext(), io.BytesIO()
+    ctx = XirContext()
     module = read(program.buffer, ctx)
     text = module_to_text(module)
     assert '"count", 0, 0, 0, 0' in text
     assert "planned <2, 0> data dense" in text
-    emit(module, ctx, again)
-    assert again.getvalue() == program.buffer
+    assert emitted(module, ctx) == program.buffer
 
 
 def test_quantizing_leaves_buffers_as_they_were() -> None:
@@ -183,17 +163,6 @@ def test_state_is_read_written_and_reset(counting: Program) -> None:
         assert run(method) == [1, 1, 1]
     method.state.reset()
     assert run(method) == [6, -4, 1]
-
-
-def test_instances_share_a_state(counting: Program) -> None:
-    state = counting.new_state()
-    first, second = counting.load_method(state=state), counting.load_method(state=state)
-    assert [run(first), run(second), run(first)] == [[6, -4, 1], [7, -3, 2], [8, -2, 3]]
-    assert run(counting.load_method(state=first.state)) == [9, -1, 4]
-    assert run(counting.load_method()) == [6, -4, 1]
-    other = Runtime.get().load_program(compiled(counter(), (torch.ones(3),), delegated=False).buffer, threads=1)
-    with pytest.raises(XirRuntimeError, match="the state is not this program's"):
-        counting.load_method(state=other.new_state())
 
 
 @pytest.mark.parametrize(

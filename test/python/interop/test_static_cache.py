@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from llm.tiny_models import tiny_model
 from reference.runtimes import load_stock
 from torch import Tensor
 from torch.export import Dim
@@ -16,25 +17,13 @@ from xir.ir.diagnostics import DiagnosticError
 from xir.llm.huggingface.checkpoint import import_transformers
 from xir.runtime import Runtime
 
-WINDOW, VOCABULARY = 40, 100
+WINDOW, VOCABULARY = 40, 160
 
 
 def decoder() -> Any:
     """Llama with grouped heads, small and at random."""
-    transformers = import_transformers()
-    torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            num_hidden_layers=2,
-            hidden_size=64,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            intermediate_size=96,
-            vocab_size=VOCABULARY,
-            max_position_embeddings=WINDOW,
-        )
-    ).eval()
-    model.generation_config = transformers.GenerationConfig(
+    model = tiny_model("Llama", num_hidden_layers=2, max_position_embeddings=WINDOW)
+    model.generation_config = import_transformers().GenerationConfig(
         use_cache=True, cache_implementation="static", cache_config={"batch_size": 1, "max_cache_len": WINDOW}
     )
     return model

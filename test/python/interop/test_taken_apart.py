@@ -1,4 +1,5 @@
-"""Operators that neither XNNPACK nor ExecuTorch's kernels have, in terms of others: one delegate in both runtimes."""
+"""Operators that neither XNNPACK nor ExecuTorch's kernels have, and tensors of more dimensions than XNNPACK takes, in
+terms of others: one delegate, right in both runtimes."""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from interop.one_delegate import holds
-from reference.both_runtimes import Program, lower
+from reference.both_runtimes import Program, holds, lower
 from reference.modules import Calling
 from torch import Tensor, nn
 from torch.nn import functional
@@ -129,3 +129,46 @@ def test_places_in_volumes() -> None:
     method = Runtime.get().load_program(lower(model, x).to_executorch().buffer).load_method()
     for found, expected in zip(method.execute([x]), model(x), strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+
+
+def windows(x: Tensor) -> Tensor:
+    """Windows of a video, as Swin's in three dimensions: [N, 4, 4, 6, C] by 2x2x3."""
+    n, channels = x.shape[0], x.shape[-1]
+    parts = x.relu().view(n, 2, 2, 2, 2, 2, 3, channels).permute(0, 1, 3, 5, 2, 4, 6, 7)
+    rows = parts.reshape(-1, 12, channels)
+    mixed = torch.softmax(rows @ rows.transpose(1, 2), -1) @ rows
+    back = mixed.view(n, 2, 2, 2, 2, 2, 3, channels).permute(0, 1, 4, 2, 5, 3, 6, 7)
+    return back.reshape(n, 4, 4, 6, channels).roll((-1, -1), (1, 2))
+
+
+def relative_positions(x: Tensor, positions: Tensor) -> Tensor:
+    """What MViT adds to the attention of a video."""
+    bias = torch.einsum("nthwc,tkc->nthwk", x, positions)
+    scores = torch.einsum("nthwc,nzyxc->nthwzyx", x, x)
+    return (scores + bias[:, :, :, :, :, None, None]).flatten(1)
+
+
+def reduced(x: Tensor) -> tuple[Tensor, ...]:
+    """Reductions, slices and functions of eight dimensions."""
+    high = x.view(-1, 2, 2, 2, 2, 2, 3, 8)
+    return (
+        high.mean((1, 3, 5)).flatten(1),
+        high.amax((2, 3)).flatten(1),
+        torch.softmax(high, 4).select(2, 1).flatten(1),
+        (high[:, :, :, 1:].relu() * high[:, :1, :, 1:, -1:].expand(-1, 2, 2, 1, 2, 2, 3, 8)).flatten(1),
+    )
+
+
+OF_HIGH_RANK = {
+    "windows": Program(windows),
+    "relative_positions": Program(relative_positions, torch.linspace(-1, 1, 4 * 4 * 8).view(4, 4, 8).sin()),
+    "reduced": Program(reduced),
+}
+
+
+@pytest.mark.parametrize("open_batch", [False, True])
+@pytest.mark.parametrize("name", OF_HIGH_RANK)
+def test_high_rank(name: str, open_batch: bool) -> None:
+    x = torch.randn(3, 4, 4, 6, 8, generator=torch.Generator().manual_seed(0))
+    shapes = ({0: torch.export.Dim("batch", min=2, max=8)},) if open_batch else None
+    holds(OF_HIGH_RANK[name], [x, x[:2]] if open_batch else [x], shapes)

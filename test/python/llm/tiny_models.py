@@ -33,8 +33,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
 """What the configuration has beyond `COMMON`, of families that have something. The first SmolLM models are Llamas."""
 
 
-def write_family(family: str, folder: Path, **sizes: Any) -> Any:
-    """Write the folder, without a tokenizer, and return the model that it holds. `sizes` are those that differ."""
+def tiny_model(family: str, **sizes: Any) -> Any:
+    """A model with random weights; `sizes` are what differs from the family's."""
     transformers = import_transformers()
     with quiet(), torch.random.fork_rng():
         torch.manual_seed(1)
@@ -43,5 +43,12 @@ def write_family(family: str, folder: Path, **sizes: Any) -> Any:
         for name, value in model.named_parameters():
             if name.endswith("bias"):
                 torch.nn.init.normal_(value, std=0.1)
+    return model
+
+
+def write_family(family: str, folder: Path, **sizes: Any) -> Any:
+    """Write the folder of a model, without a tokenizer, and return the model that it holds."""
+    model = tiny_model(family, **sizes)
+    with quiet():
         model.save_pretrained(folder)
     return model

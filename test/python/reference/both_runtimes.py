@@ -51,3 +51,10 @@ def check(model: nn.Module, lowered: EdgeProgram, inputs: Sequence[Inputs], outs
     # Sums of hundreds of products, in another order than PyTorch's.
     calls = [arguments(x) for x in inputs]
     agree(lowered.to_executorch().buffer, model, calls, atol=0, of_largest=5e-6)
+
+
+def holds(model: nn.Module, inputs: Sequence[Inputs], shapes: Any = None, outside: Sequence[str] = ()) -> None:
+    """One delegate, and kernels of the names `outside`, right for all inputs; the first are those of the export."""
+    lowered = lower(model.requires_grad_(False), inputs[0], shapes)
+    assert delegates(lowered) == 1
+    check(model, lowered, inputs, outside)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 import torch
+from emitter.sample_modules import emitted
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, f64, i1, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from xir.dialects import pte
 from xir.dialects.edge.kernels import registering_module
-from xir.emitter import emit
 from xir.ir.context import XirContext
 from xir.runtime import Runtime
 from xir.transforms.pte.plan_memory import PlanMemoryPass
@@ -113,9 +112,7 @@ class KernelProgram:
         module = ModuleOp([pte.ProgramOp.build(regions=[Region(Block([plan]))])])
         ctx = XirContext()
         PlanMemoryPass().apply(ctx, module)
-        sink = io.BytesIO()
-        emit(module, ctx, sink)
-        return sink.getvalue()
+        return emitted(module, ctx)
 
     def run(self) -> list[torch.Tensor]:
         """Emit, load and execute."""

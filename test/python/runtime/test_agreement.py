@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,19 +10,23 @@ import torch
 
 from xir.runtime.agreement import agreement, compared
 
+DISTANCES: dict[str, tuple[list[Any], list[Any], float, float]] = {
+    "equal": ([[1.0, np.inf, np.nan]], [[1.0, np.inf, np.nan]], 0, math.inf),
+    "empty and zero": ([[], [0.0, 0.0]], [[], [0.0, 0.0]], 0, math.inf),
+    "relative to the largest magnitude": ([[2.0, -9.0], [0.5]], [[2.0, -10.0], [0.5]], 0.1, 10 * math.log10(104)),
+    "of zeros": ([[1.0, 1.0]], [[0.0, 0.0]], 1, -math.inf),
+    "of another shape, which NumPy would broadcast": ([[[1.0, 1.0]]], [[[1.0, 1.0]] * 3], math.nan, -math.inf),
+}
+"""Outputs, those that are wanted, the largest difference and the signal-to-noise ratio."""
 
-def test_equal_outputs() -> None:
-    values = np.array([1.0, np.inf, np.nan])
-    found = compared([values], [values])
-    assert found.difference == 0
-    assert found.sqnr == math.inf
-    assert str(found) == "outputs are PyTorch's exactly"
 
-
-def test_the_difference_is_relative_to_the_largest_magnitude() -> None:
-    found = compared([np.array([2.0, -9.0]), np.array([0.5])], [np.array([2.0, -10.0]), np.array([0.5])])
-    assert found.difference == pytest.approx(0.1)
-    assert found.sqnr == pytest.approx(10 * math.log10(104))
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances(name: str) -> None:
+    outputs, wanted, difference, sqnr = DISTANCES[name]
+    found = compared([np.array(each) for each in outputs], [np.array(each) for each in wanted])
+    assert found.difference == pytest.approx(difference, nan_ok=True)
+    assert found.sqnr == pytest.approx(sqnr)
+    assert (str(found) == "outputs are PyTorch's exactly") == (difference == 0)
 
 
 def test_the_worst_output_counts() -> None:
@@ -35,18 +40,6 @@ def test_the_worst_output_counts() -> None:
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_what_is_not_finite_in_one_alone(wrong: float) -> None:
     assert not compared([np.array([1.0, wrong])], [np.array([1.0, 2.0])]).difference < math.inf
-
-
-def test_another_shape_is_wrong() -> None:
-    """Also one that NumPy would broadcast to the same numbers."""
-    found = compared([np.ones((1, 4))], [np.ones((3, 4))])
-    assert math.isnan(found.difference)
-    assert found.sqnr == -math.inf
-
-
-def test_empty_and_zero_outputs() -> None:
-    assert compared([np.zeros(0), np.zeros(3)], [np.zeros(0), np.zeros(3)]).difference == 0
-    assert compared([np.ones(3)], [np.zeros(3)]).sqnr == -math.inf
 
 
 def test_a_program_without_example_inputs(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""What a file, a kernel in Python, a signal or a wrong input may do to the process that runs a program."""
+"""What a file, a kernel in Python, a signal or a wrong input may do to the process that runs a program.
+
+`boundary_fuzz` has kernels that raise, answer and write what they may not; `boundary_test.cc` has those of C++.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from boundary_fuzz.cases import LOOP, Unspeakable
+from boundary_fuzz.cases import LOOP
 from reference.method_text import file_of
 from reference.modules import Calling, Function
 
@@ -36,19 +38,6 @@ def step(x: torch.Tensor) -> torch.Tensor:
 
 
 @step.register_fake
-def _(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(x)
-
-
-@torch.library.custom_op("boundary::spoil", mutates_args=())
-def spoil(x: torch.Tensor) -> torch.Tensor:
-    """A copy, of an operand that it then writes to although its schema says that it does not."""
-    copy = x.clone()
-    x.fill_(7)
-    return copy
-
-
-@spoil.register_fake
 def _(x: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(x)
 
@@ -80,36 +69,12 @@ def raising(error: BaseException) -> Callable[[], None]:
     return fail
 
 
-def goes_on(method: Method) -> None:
-    """That a method runs, on this thread and on another."""
-    what_happens.clear()
-    found: list[Any] = []
-
-    def run() -> None:
-        found.append(method.execute([torch.ones(2)])[0].tolist())
-
-    run()
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(20)
-    assert found == [[2, 2], [2, 2]]
-
-
 # --- Operators -------------------------------------------------------------------------------------------------------
 
 
-UNKNOWN = {
-    "inductor::_reinterpret_tensor": "reads the memory of others",
-    "aten::max_unpool2d.out": "writes where indices say",
-    "aten::native_batch_norm.out": "writes to constants",
-    "aten::eye.out": "makes tensors of any size",
-    "aten::from_file": "opens files",
-}
-
-
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_a_file_calls_no_operator_that_xir_does_not_know(name: str, tmp_path: Path):
-    """Nor does comparing a file allow it more."""
+def test_a_file_calls_no_operator_that_xir_does_not_know(tmp_path: Path):
+    """Nor does comparing a file allow it more. `boundary_fuzz` has others."""
+    name = "aten::max_unpool2d.out"  # which writes where indices say
     text = f"""
       %x = pte.tensor tensor<4xf32>
       %out = pte.tensor tensor<4xf32> planned <1, 0>
@@ -156,40 +121,6 @@ def test_what_this_process_compiled_calls_what_its_model_does(tmp_path: Path):
     assert "calls 'boundary::step', which xir does not know" in done.stderr
 
 
-def test_operators_do_not_write_to_constants():
-    """An operator spoils a constant that it is handed."""
-    spoiling = Calling(lambda m, x: torch.ops.boundary.spoil(m.constant) + x, constant=torch.arange(4.0))
-    method = load(compiled(spoiling, torch.zeros(4)).buffer)
-    for _ in range(2):
-        assert method.execute([torch.zeros(4)])[0].tolist() == [0, 1, 2, 3]
-
-
-BATCH_NORM = """
-  %x = pte.tensor tensor<1x2x2x2xf32>
-  %none = pte.null
-  %mean = pte.tensor tensor<2xf32> data dense<[0.0, 0.0]> : tensor<2xf32>
-  %var = pte.tensor tensor<2xf32> data dense<[1.0, 1.0]> : tensor<2xf32>
-  %train = pte.bool true
-  %mom = pte.double 0.1 : f64
-  %eps = pte.double 0.00001 : f64
-  %out = pte.tensor tensor<1x2x2x2xf32> planned <1, 0>
-  %sm = pte.tensor tensor<2xf32> planned <1, 64>
-  %si = pte.tensor tensor<2xf32> planned <1, 128>
-  pte.chain {
-    pte.kernel_call "aten::native_batch_norm.out" (%x, %none, %none, %mean, %var, %train, %mom, %eps, %out, %sm, %si)
-  }
-"""
-
-
-def test_running_statistics_are_copies():
-    # native_batch_norm writes to them in training, and its schema does not say so.
-    method = load(file_of(BATCH_NORM, inputs="%x"), allow_ops=["aten"])
-    x = torch.rand(1, 2, 2, 2)
-    first, second = method.execute([x])[0], method.execute([x])[0]
-    torch.testing.assert_close(first, torch.nn.functional.batch_norm(x, None, None, training=True))
-    assert torch.equal(first, second)
-
-
 EYE = """
   %x = pte.tensor tensor<4xf32>
   %n = pte.int 20000
@@ -208,39 +139,7 @@ def test_results_are_measured_before_they_are_made(monkeypatch: pytest.MonkeyPat
     assert made  # the empty tensor that it would have been written to
 
 
-STORE = """
-  %x = pte.tensor tensor<262144xf32> {shape_dynamism = 1 : i32}
-  %c = pte.tensor tensor<262144xf32> data dense<7.0> : tensor<262144xf32>
-  pte.chain { pte.kernel_call "aten::special_i0e.out" (%c, %x, %x) }
-"""
-
-
-def test_results_do_not_exceed_what_was_lent():
-    method = load(file_of(STORE, inputs="%x", outputs="%x"), allow_ops=["aten"])
-    block = np.zeros(1024, np.float32)
-    with pytest.raises(XirRuntimeError, match="its memory has 8"):
-        method.execute([block[:2]])
-    assert not block.any()
-
-
 # --- Exceptions ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("raised", "told"),
-    [
-        (ValueError("two\nlines"), "boundary::step'.*: two lines"),
-        (Unspeakable(), "Unspeakable"),
-        (RuntimeError("\udcff"), "RuntimeError"),
-        (MemoryError(), "out of memory"),
-    ],
-)
-def test_what_a_kernel_raises_ends_the_execution_alone(stepping: Method, raised: Exception, told: str):
-    what_happens["now"] = raising(raised)
-    with pytest.raises(XirRuntimeError, match=told) as error:
-        stepping.execute([torch.ones(2)])
-    assert "\n" not in str(error.value)
-    goes_on(stepping)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
@@ -248,22 +147,8 @@ def test_interruptions_pass_through(stepping: Method, raised: type[BaseException
     what_happens["now"] = raising(raised())
     with pytest.raises(raised):
         stepping.execute([torch.ones(2)])
-    goes_on(stepping)
-
-
-def test_a_kernel_does_not_run_its_own_method(stepping: Method):
-    told: list[str] = []
-
-    def again() -> None:
-        for call in (lambda: stepping.execute([torch.ones(2)]), lambda: stepping.bind_output(0, torch.ones(2))):
-            with pytest.raises(XirRuntimeError) as error:
-                call()
-            told.append(str(error.value))
-
-    what_happens["now"] = again
+    what_happens.clear()
     assert stepping.execute([torch.ones(2)])[0].tolist() == [2, 2]
-    assert told == ["a kernel runs the method that it is called by"] * 2
-    goes_on(stepping)
 
 
 # --- Time ------------------------------------------------------------------------------------------------------------
@@ -353,13 +238,6 @@ def test_static_sizes_of_images_are_the_programs():
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------
-
-
-def test_names_that_a_caller_gives_need_not_be_text(loop: bytes):
-    program = Runtime.get().load_program(loop, threads=1)
-    for call in (program.metadata, program.load_method):
-        with pytest.raises(XirRuntimeError, match=r"\\xed\\xb3\\xbf other"):
-            call("\udcff other")
 
 
 def test_paths_need_not_be_text(tmp_path: Path, loop: bytes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import itertools
 import json
 import os
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from emitter.sample_modules import emitted
 from interop.test_open_models import mobilenet
 from reference.dozens import check_together, dozens
 from reference.modules import Function
@@ -22,7 +22,7 @@ from reference.sources import line_of
 
 import xir
 from xir.dialects.xnnpack import NodeOp
-from xir.emitter import emit, read
+from xir.emitter import read
 from xir.ir.context import XirContext
 from xir.ir.parser import parse_module
 from xir.ir.passes import PassManager
@@ -146,28 +146,12 @@ def test_each_line_names_a_source_line_and_the_sum_is_the_time():
     assert "unknown" not in method.profile().table(width=160)
 
 
+UNARY = "abs ceil cos exp floor log neg round rsqrt sigmoid sign sin sqrt square tanh"
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "abs": torch.abs,
-    "ceil": torch.ceil,
+    **{name: getattr(torch, name) for name in UNARY.split()},
+    **{name: getattr(torch.nn.functional, name) for name in ("elu", "gelu", "hardswish", "leaky_relu")},
     "clamp": lambda x: x.clamp(-0.5, 0.5),
-    "cos": torch.cos,
-    "elu": torch.nn.functional.elu,
-    "exp": torch.exp,
-    "floor": torch.floor,
-    "gelu": torch.nn.functional.gelu,
     "gelu tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
-    "hardswish": torch.nn.functional.hardswish,
-    "leaky_relu": torch.nn.functional.leaky_relu,
-    "log": torch.log,
-    "neg": torch.neg,
-    "round": torch.round,
-    "rsqrt": torch.rsqrt,
-    "sigmoid": torch.sigmoid,
-    "sign": torch.sign,
-    "sin": torch.sin,
-    "sqrt": torch.sqrt,
-    "square": torch.square,
-    "tanh": torch.tanh,
     "mul": lambda x: x * x,
     "add relu": lambda x: torch.relu(x + 1.5),
     "sub": lambda x: x - 2.5,
@@ -235,9 +219,7 @@ def chain(text: list[str]) -> tuple[list[ProfileEvent], list[str]]:
         "graph.mlir",
     )
     PassManager(ctx, list(passes_of("emit")), verify_each=True).run(module)
-    stream = io.BytesIO()
-    emit(module, ctx, stream, debug_info=True)
-    file = stream.getvalue()
+    file = emitted(module, ctx, debug_info=True)
     return operators(profiled(file, np.ones((1, 4, 4, 4), np.float32)).events), [op.name for op in nodes_of(file)]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from reference.both_runtimes import lower
 from reference.process_memory import status
 from torch import nn
 
@@ -23,8 +24,7 @@ WEIGHTS = LAYERS * WIDTH * (WIDTH + 1) * 4
 
 def compiled(model: nn.Module, file: Path) -> Path:
     """The file, with the program of a model."""
-    exported = torch.export.export(model, (torch.randn(1, WIDTH),))
-    file.write_bytes(xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch().buffer)
+    lower(model, torch.randn(1, WIDTH)).to_executorch().save(file)
     return file
 
 
