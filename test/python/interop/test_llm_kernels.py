@@ -1,24 +1,33 @@
-"""Stock ExecuTorch's own language models run here: `llama::custom_sdpa`, `llama::update_cache`, views in place."""
+"""Stock ExecuTorch's own language models run here: `llama::custom_sdpa`, `llama::update_cache`, views in place; and
+tables that its transforms quantise before 8da4w layers, lowered by stock and by xir."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib import import_module
 from itertools import product
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.examples.models.llama.llama_transformer import construct_transformer
 from executorch.examples.models.llama.model_args import ModelArgs
 from executorch.examples.models.llama.source_transformation.custom_kv_cache import (
     replace_kv_cache_with_custom_kv_cache,
 )
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
-from reference import stock
+from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from reference.modules import Calling
 from reference.runtimes import load_stock
 from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
+from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+from torchao.quantization.granularity import PerGroup
+from torchao.utils import unwrap_tensor_subclass
 
 import xir
 from xir.runtime import Runtime, XirRuntimeError
@@ -61,7 +70,8 @@ def write(model: nn.Module, file: Path) -> Path:
         warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
         shapes = ({1: length}, {"input_pos": {0: 1}})
         exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
-        file.write_bytes(stock.compiled(exported).buffer)
+        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+        file.write_bytes(lowered.to_executorch().buffer)
     return file
 
 
@@ -69,21 +79,72 @@ def test_logits_are_those_of_stock(tmp_path: Path) -> None:
     """Of its file here, and of that file compiled once more: the caches are updated in place, by the same kernels."""
     kernels = {"llama::custom_sdpa.out", "llama::update_cache.out"}
     path, new = write(model(), tmp_path / "llama.pte"), tmp_path / "remade.pte"
-    whole = xir.load(path)
-    program = whole.optimized(xir.XnnpackPartitioner())
+    old = xir.load(path)
+    program = old.optimized(xir.XnnpackPartitioner())
     assert not [each.message for each in program.remarks if "stays as it is" in each.message]
-    assert program.num_delegates == 3 < whole.num_delegates
+    assert program.num_delegates == 3 < old.num_delegates
     assert kernels <= set(program.kernel_names)
     program.save(new)
     methods = [Runtime.get().load_program(each, threads=2).load_method() for each in (path, new)]
     assert kernels <= set(methods[0].metadata.kernel_names)
-    old, remade = load_stock(path), load_stock(new)
+    stock, remade = load_stock(path), load_stock(new)
     for first, count in CALLS:
         tokens, rest = inputs(first, count)
         flat = [tokens, rest["input_pos"]]
-        want = old.forward(flat)[0].clone()
+        want = stock.forward(flat)[0].clone()
         for run in (*(method.execute for method in methods), remade.forward):
             torch.testing.assert_close(run(flat)[0], want, rtol=1e-4, atol=1e-5)
+
+
+def gated() -> nn.Module:
+    """Logits of tokens from a gated layer between an embedding and an output layer."""
+
+    def forward(m: Any, tokens: Tensor) -> Tensor:
+        hidden = m.embedding(tokens)
+        return m.output(hidden + m.down(nn.functional.silu(m.gate(hidden)) * m.up(hidden)))
+
+    shapes = {"gate": (64, 96), "up": (64, 96), "down": (96, 64), "output": (64, VOCABULARY)}
+    layers = {name: nn.Linear(*shape, bias=False) for name, shape in shapes.items()}
+    return Calling(forward, embedding=nn.Embedding(VOCABULARY, 64), **layers).eval()
+
+
+def with_quantized_embedding(model: nn.Module, embedding: str) -> nn.Module:
+    """As `export_llama` with `--embedding-quantize` makes it: bits, and how many elements of a row share a scale."""
+    with pytest.MonkeyPatch.context() as patch:
+        # ExecuTorch's module needs it for calibration alone, and does not install it.
+        stand_in = ModuleType("pytorch_tokenizers")
+        stand_in.__dict__["get_tokenizer"] = None
+        patch.setitem(sys.modules, "pytorch_tokenizers", stand_in)
+        transforms = import_module("executorch.examples.models.llama.source_transformation.quantize")
+    return transforms.get_quant_embedding_transform(embedding, quantize_with_hqq=False)(model)
+
+
+def test_a_quantized_embedding_before_quantized_layers(tmp_path: Path) -> None:
+    """Tables of bytes are in `test_quantized_weights.py` of language models, and those of torchao in
+    `test_quantized_programs.py`."""
+    import_module("executorch.kernels.quantized")
+    model = with_quantized_embedding(gated(), "4,32")
+    bits = torch.int4  # pyright: ignore[reportAttributeAccessIssue]
+    quantize_(model, Int8DynamicActivationIntxWeightConfig(weight_dtype=bits, weight_granularity=PerGroup(32)))
+    unwrap_tensor_subclass(model)
+    tokens = torch.randint(0, VOCABULARY, (1, 7))
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
+        exported = torch.export.export(model, (tokens,), strict=True)
+        expected = exported.module()(tokens)
+        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+        stock = lowered.to_executorch(ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)).buffer
+    ours = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
+    file = ours.buffer
+    method = Runtime.get().load_program(file).load_method()
+    assert method.metadata.num_delegates == 1
+    special = [name for name in ours.kernel_names if "quantized" in name or "linear" in name]
+    assert special == ["quantized_decomposed::embedding_4bit.dtype_out"]
+    reference = load_stock(stock).forward([tokens])[0].clone()
+    for found in (method.execute([tokens])[0], load_stock(file).forward([tokens])[0]):
+        torch.testing.assert_close(found, reference, rtol=1e-4, atol=1e-5)
+    # And stock's are those of the quantised graph.
+    assert (reference - expected).norm() <= 1e-2 * expected.norm()
 
 
 @pytest.mark.parametrize(
