@@ -17,6 +17,7 @@ from torch.fx import GraphModule, Node
 
 from xir.progress import counted
 
+from .error_feedback import draw_to_diagonal
 from .parameters import Parameters
 from .state import GraphState, attribute, call, writes
 
@@ -89,13 +90,14 @@ def round_by_layer(
 
 
 def moments_of(values: Sequence[Tensor]) -> Tensor:
-    """Σ x·xᵀ over all vectors of the last dimension, fp32 [inputs, inputs]."""
-    inputs = values[0].shape[-1]
+    """Σ x·xᵀ over all vectors of the last dimension, fp32 [inputs, inputs], drawn towards its diagonal."""
+    inputs, positions = values[0].shape[-1], 0
     total = torch.zeros(inputs, inputs)
     for value in values:
         rows = value.detach().reshape(-1, inputs).float()
         total.addmm_(rows.T, rows)
-    return total
+        positions += len(rows)
+    return draw_to_diagonal(total, positions)
 
 
 def by_token(value: Tensor) -> Tensor:

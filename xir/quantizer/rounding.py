@@ -21,7 +21,7 @@ from torchao.quantization.pt2e.observer import MinMaxObserver, PerChannelMinMaxO
 
 from xir.progress import counted
 
-from .error_feedback import Feedback, round_in_turn
+from .error_feedback import Feedback, draw_to_diagonal, round_in_turn
 from .layerwise import by_token
 from .observers import Range, TokenRange
 from .operators import Operators, arguments_of
@@ -37,10 +37,6 @@ LARGEST_ROWS = 1 << 15
 LARGEST_INPUTS = 4608
 """How many inputs an output channel may have, for their second moments to be factored in seconds: a convolution of 3x3
 on 512 channels. Weights with more are rounded to the nearest."""
-
-ENOUGH = 4
-"""How much a position says, beside an input: moments are drawn towards their diagonal by inputs / (inputs + ENOUGH ·
-positions), a fifth of the way where there are as many positions as inputs, nearly all of it for one vector."""
 
 DAMPING = 0.01
 """What is added to the second moments' diagonal, of its mean, so that they can be factored; as in GPTQ."""
@@ -280,9 +276,7 @@ def _moments_of(operands: _Operands, operators: Operators) -> Tensor | None:
         return None
     mean = first / count if operands.has_bias else torch.zeros_like(first)
     moments = second / count - mean[:, :, None] * mean[:, None, :]
-    # Of few positions, inputs seem to go together that do not on others: what they have alone is surer.
-    alone = inputs / (inputs + ENOUGH * count)
-    return (1 - alone) * moments + alone * torch.diag_embed(moments.diagonal(dim1=-2, dim2=-1))
+    return draw_to_diagonal(moments, count)
 
 
 def columns_of(node: Node, weight: Tensor, operand: Tensor, groups: int) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from quantizer.signal_to_noise import quality
 from reference.modules import Calling
 from torch import Tensor, nn
 
@@ -161,7 +162,21 @@ def test_layers_are_rounded_behind_those_before_them(monkeypatch: pytest.MonkeyP
     Watching(program).run(*SEEN[0])
     assert len(moments) == 2
     behind = layerwise.by_token(values[quantized])
-    torch.testing.assert_close(moments[1], behind.T @ behind, rtol=1e-4, atol=1e-4)
+    want, alone = behind.T @ behind, 64 / (64 + 4 * len(behind))
+    want = (1 - alone) * want + alone * want.diag().diag()  # drawn to the diagonal, since there are few positions
+    torch.testing.assert_close(moments[1], want, rtol=1e-4, atol=1e-4)
+
+
+def test_few_inputs_make_no_others_worse() -> None:
+    """A trained sentence encoder calibrated with one sentence had a cosine of 0.911 to fp32 on others, and 0.964
+    without calibration: inputs that go together in a few positions do not elsewhere."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 64)).eval()
+    few, others = [(torch.randn(16, 128),)], [(torch.randn(16, 128),) for _ in range(16)]
+    plain, calibrated = (
+        quality(model, xir.quantize(model, few[0], given, QuantConfig("int4")), others) for given in (None, few)
+    )
+    assert calibrated > plain
 
 
 def shared(m: Any, tokens: Tensor) -> Tensor:
