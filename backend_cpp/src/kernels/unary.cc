@@ -268,7 +268,7 @@ Status Glu(const Tensor& self, int64_t dim, Tensor& out) {
   const int64_t half = self.shape[at] / 2;
   first.shape[at] = second.shape[at] = half;
   const int64_t offset = half * self.strides()[at] * static_cast<int64_t>(ElementSize(self.dtype));
-  second.data = self.as<uint8_t>() + offset;
+  if (self.data != nullptr) second.data = self.as<uint8_t>() + offset;  // an empty tensor has none
   return DispatchFloating(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     return Map<T, T>(Gate(), {first, second}, out);
