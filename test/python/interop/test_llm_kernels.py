@@ -13,16 +13,15 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.examples.models.llama.llama_transformer import construct_transformer
 from executorch.examples.models.llama.model_args import ModelArgs
 from executorch.examples.models.llama.source_transformation.custom_kv_cache import (
     replace_kv_cache_with_custom_kv_cache,
 )
 from executorch.examples.models.llama.source_transformation.sdpa import replace_sdpa_with_custom_op
-from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from reference.modules import Calling
 from reference.runtimes import load_stock
+from reference.stock import compiled
 from runtime.kernel_program import KernelProgram
 from torch import Tensor, nn
 from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
@@ -70,8 +69,7 @@ def write(model: nn.Module, file: Path) -> Path:
         warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
         shapes = ({1: length}, {"input_pos": {0: 1}})
         exported = torch.export.export(model, inputs(0, 3), dynamic_shapes=shapes, strict=True)
-        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        file.write_bytes(lowered.to_executorch().buffer)
+        file.write_bytes(compiled(exported).buffer)
     return file
 
 
@@ -132,8 +130,7 @@ def test_a_quantized_embedding_before_quantized_layers(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")  # of what ExecuTorch calls in torch
         exported = torch.export.export(model, (tokens,), strict=True)
         expected = exported.module()(tokens)
-        lowered = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
-        stock = lowered.to_executorch(ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True)).buffer
+        stock = compiled(exported, do_quant_fusion_and_const_prop=True).buffer
     ours = xir.to_edge(exported).to_backend(xir.XnnpackPartitioner()).to_executorch()
     file = ours.buffer
     method = Runtime.get().load_program(file).load_method()
