@@ -27,6 +27,8 @@ XIR_TEST(container_bounds) {
   Blob other = file;
   other[4] = 'X';
   EXPECT_ERROR(ReadContainer(other), "not a .pte program");
+  std::memcpy(other.data() + 4, "BP08", 4);
+  EXPECT_ERROR(ReadContainer(other), "a bundled program");
   EXPECT_ERROR(ReadContainer(WithUint64(file, 16, file.size() + 1)), "may be truncated");
   EXPECT_ERROR(ReadContainer(WithUint64(file, 16, 8)), "header claims 8 bytes");
   EXPECT_ERROR(ReadContainer(WithUint64(file, 24, file.size() + 1)), "places the segments");

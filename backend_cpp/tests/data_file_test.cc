@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -158,6 +159,11 @@ XIR_TEST(data_files_are_verified) {
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->dim_order.assign(2, 0); }),
                "the dimension order is no permutation");
   EXPECT_ERROR(resize({1}), "has another type or shape");
+  EXPECT_ERROR(load([](Data* d) {
+                 auto& order = d->named_data[0]->tensor_layout->dim_order;
+                 std::reverse(order.begin(), order.end());
+               }),
+               "has another type or shape");
   EXPECT_ERROR(load([](Data* d) { d->segments.clear(); }), "segment 0 does not exist");
   EXPECT_ERROR(load([](Data* d) { d->named_data[0]->tensor_layout->sizes[0] -= 1; }),
                "has another type or shape");

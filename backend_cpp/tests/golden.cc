@@ -189,11 +189,11 @@ Blob WriteDataFile(const flatbuffers::FlatBufferBuilder& builder, const Blob& se
   return out;
 }
 
-Result<std::unique_ptr<Method>> LoadForward(const Blob& file) {
+Result<std::unique_ptr<Method>> LoadForward(const Blob& file, uint64_t max_memory) {
   LoadOptions options;
   options.xnnpack_paths = PythonLibraryPaths();
   options.threads = 1;
-  options.max_memory = uint64_t{1} << 30;
+  options.max_memory = max_memory;
   XIR_ASSIGN_OR_RETURN(const auto program, Program::FromBytes(file, options));
   return program->LoadMethod("forward");
 }

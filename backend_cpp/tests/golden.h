@@ -47,6 +47,7 @@ std::vector<flatbuffers::Offset<flatbuffers::String>> NestedStrings(
 Blob WriteDataFile(const flatbuffers::FlatBufferBuilder& builder, const Blob& segments);
 
 // Loads a program and its method, with one thread.
-Result<std::unique_ptr<Method>> LoadForward(const Blob& file);
+Result<std::unique_ptr<Method>> LoadForward(const Blob& file,
+                                            uint64_t max_memory = uint64_t{1} << 30);
 
 }  // namespace xir::testing

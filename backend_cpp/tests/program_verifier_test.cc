@@ -1,6 +1,7 @@
 // One thing broken at a time in a valid program; each is refused for what it is.
 
 #include <functional>
+#include <numeric>
 
 #include "xir/library.h"
 
@@ -397,6 +398,29 @@ XIR_TEST(tensors_in_other_places_refused) {
 XIR_TEST(arenas_elsewhere_refused) {
   ExpectAbsoluteRefused([](ExecutionPlanT* p) { p->non_const_buffer_sizes.assign(4, INT64_MAX); },
                         "the limit is");
+  // Places of results end where 64 bits do, whatever the caller allows.
+  const Blob large = Absolute([](ProgramT* p) {
+    ExecutionPlanT* plan = p->execution_plan[0].get();
+    const auto add_result = [&](const std::vector<int32_t>& sizes) {
+      TensorT result = *TensorAt(plan, 1);
+      result.scalar_type = ScalarType::Byte;
+      result.sizes = sizes;
+      result.dim_order.resize(sizes.size());
+      std::iota(result.dim_order.begin(), result.dim_order.end(), uint8_t{0});
+      result.allocation_info.reset();
+      plan->outputs.push_back(AddValue(plan, std::move(result)));
+    };
+    add_result({INT32_MAX, INT32_MAX, 2});
+    add_result({INT32_MAX, INT32_MAX, 2});
+    add_result({32, (1 << 29) - 1});
+  });
+  EXPECT_ERROR(LoadForward(large, /*max_memory=*/UINT64_MAX), "they take more than the limit");
+  const Blob with_arenas = Absolute([](ProgramT* p) {
+    p->execution_plan[0]->non_const_buffer_sizes[1] = 1 << 30;
+    TensorAt(p->execution_plan[0].get(), 1)->allocation_info.reset();
+  });
+  EXPECT_ERROR(LoadForward(with_arenas, /*max_memory=*/1 << 30),
+               "with the arenas they take more than the limit");
   const auto on = [](program::DeviceType type) {
     return Absolute([=](ProgramT* p) {
       auto device = std::make_unique<program::NonConstBufferDeviceT>();
@@ -420,7 +444,17 @@ XIR_TEST(moves_and_frees_of_other_values) {
     const int32_t given = AddValue(plan, std::move(result));
     plan->outputs.push_back(given);
     AddMove(plan, 1, given);
+    TensorT empty = *TensorAt(plan, 0);
+    empty.sizes = {0};
+    const int32_t no_bytes = AddValue(plan, TensorT(empty));
+    AddMove(plan, no_bytes, AddValue(plan, std::move(empty)));
   })));
+  ExpectAbsoluteRefused(
+      [](ExecutionPlanT* p) {
+        TensorT neither = *TensorAt(p, 0);  // no input and no result: no caller places it
+        AddMove(p, 1, AddValue(p, std::move(neither)));
+      },
+      "which has no memory of its own");
   ExpectAbsoluteRefused(
       [](ExecutionPlanT* p) {
         program::FreeCallT free;

@@ -1,6 +1,7 @@
 #include "program/decode_method.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -90,7 +91,8 @@ Status DecodeOutputs(const ExecutionPlan& plan, const VerifyLimits& limits, Work
   for (const size_t index : method->outputs) {
     const TensorDescription* tensor = method->TensorAt(index);
     const uint64_t nbytes = tensor == nullptr ? 0 : tensor->nbytes;
-    if (!CheckedAdd(total, nbytes, &total) || total > limits.max_memory) {
+    total += nbytes;  // each is at most 2^63 - 1, and the total was at most VerifyLimits::kMost
+    if (total > limits.max_memory) {
       return Fail(Code::kResource, "they take more than the limit of ", limits.max_memory,
                   " bytes");
     }
@@ -109,19 +111,17 @@ Status PlaceOutputs(const VerifyLimits& limits, Method* method) {
     auto* tensor = std::get_if<TensorDescription>(&method->values[index].content);
     if (tensor == nullptr || tensor->nbytes == 0 || is_input[index]) continue;
     if (tensor->place.has_value() || tensor->content.has_value()) continue;
-    // No sum of these overflows: `DecodeOutputs` has bounded it.
+    // No sum of these overflows: `DecodeOutputs` has bounded it by `VerifyLimits::kMost`.
     tensor->place = Place{static_cast<uint32_t>(id), end, end + tensor->nbytes};
     end = RoundUp(end + tensor->nbytes, kOutputAlignment);
   }
   if (end == 0) return {};
   method->arena_sizes.resize(id);
   method->arena_sizes.push_back(end);
-  uint64_t total = 0;
-  for (const uint64_t size : method->arena_sizes) {
-    if (!CheckedAdd(total, size, &total) || total > limits.max_memory) {
-      return Fail(Code::kResource, "with the arenas they take more than the limit of ",
-                  limits.max_memory, " bytes");
-    }
+  const auto& sizes = method->arena_sizes;
+  if (std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}) > limits.max_memory) {
+    return Fail(Code::kResource, "with the arenas they take more than the limit of ",
+                limits.max_memory, " bytes");
   }
   return {};
 }
@@ -150,8 +150,9 @@ class InstructionDecoder {
         num_delegates_(num_delegates),
         num_instructions_(num_instructions),
         budget_(*budget),
-        is_input_(Mark(method.inputs)),
-        is_output_(Mark(method.outputs)) {}
+        is_input_(method.values.size()) {
+    for (const size_t value : method.inputs) is_input_[value] = true;
+  }
 
   Result<Method::Instruction> Decode(const program::Instruction& from) {
     using program::InstructionArguments;
@@ -178,12 +179,6 @@ class InstructionDecoder {
   }
 
  private:
-  std::vector<bool> Mark(const std::vector<size_t>& values) const {
-    std::vector<bool> marked(method_.values.size());
-    for (const size_t value : values) marked[value] = true;
-    return marked;
-  }
-
   Result<Method::Instruction> DecodeKernel(const program::KernelCall& from) {
     if (from.op_index() < 0 || static_cast<size_t>(from.op_index()) >= method_.operators.size()) {
       return Bad("operator ", from.op_index(), " does not exist");
@@ -252,9 +247,8 @@ class InstructionDecoder {
     if (from.rank != to.rank || (both_static && from.sizes != to.sizes)) return " of another shape";
     if (to.place.has_value()) return nullptr;
     if (to.content.has_value()) return ", which is a constant";
-    // Only results may be given memory.
-    return is_input_[to_index] || !is_output_[to_index] ? ", which has no memory of its own"
-                                                        : nullptr;
+    // PlaceOutputs has given memory to results that need some.
+    return is_input_[to_index] || to.nbytes != 0 ? ", which has no memory of its own" : nullptr;
   }
 
   Result<Method::Instruction> DecodeJump(const program::JumpFalseCall& from) const {
@@ -277,7 +271,7 @@ class InstructionDecoder {
   const size_t num_delegates_;
   const size_t num_instructions_;
   WorkBudget& budget_;
-  const std::vector<bool> is_input_, is_output_;
+  std::vector<bool> is_input_;
 };
 
 // As in Python, the last frame is the innermost.

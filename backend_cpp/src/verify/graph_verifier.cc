@@ -24,20 +24,19 @@ bool IsRowQuantized(xnn_datatype datatype) { return datatype == xnn_datatype_qdi
 // nodes compute [N, H, W, C], or the reverse. XNNPACK takes shapes between nodes from the nodes.
 bool IsReordered(const GraphValue& value, const Dims& dims) {
   const Dims& declared = value.dims;
-  if (value.constant || (value.tensor->flags() & kExternalFlags) != 0 ||
-      declared.rank != dims.rank ||
+  if ((value.tensor->flags() & kExternalFlags) != 0 || declared.rank != dims.rank ||
       !std::is_permutation(dims.size.begin(), dims.size.begin() + dims.rank,
                            declared.size.begin())) {
     return false;
   }
   if (!IsRowQuantized(value.datatype)) return true;
-  const auto* rows = value.value->xvalue_union_as_XNNQuantizedTensorValue()
-                         ->quant_params_as_PerTokenDynamicQuant();
-  if (rows == nullptr) return false;
+  // VerifyQuantization allows this datatype no other parameters.
+  const auto& rows = *value.value->xvalue_union_as_XNNQuantizedTensorValue()
+                          ->quant_params_as_PerTokenDynamicQuant();
   const auto count = [&](const Dims& shape) {
     const auto begin = shape.size.begin();
     return std::accumulate(begin,
-                           begin + (shape.rank - static_cast<size_t>(rows->num_nonbatch_dims())),
+                           begin + (shape.rank - static_cast<size_t>(rows.num_nonbatch_dims())),
                            uint64_t{1}, std::multiplies<>());
   };
   return count(declared) == count(dims);
