@@ -269,6 +269,11 @@ ARM_NUMBERS = test/python/ops test/python/transforms/test_legalizations.py test/
 ARM_MODELS += or emformer or mobilebert
 endif
 
+.PHONY: test-ssh
+test-ssh: build ## The tools over a real SSH server on this machine; installs one, which is started for the tests alone; not part of test
+	scripts/setup.sh --ssh
+	$(BIN)/python -m pytest -m ssh test/python/device $(ARGS)
+
 .PHONY: test-arm
 test-arm: build ## The C++ tests, and those of numbers, on an emulated Arm processor; installs what that takes; not part of test
 	scripts/setup_arm.sh $(BIN)/python build/arm-wheel

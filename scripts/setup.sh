@@ -5,6 +5,7 @@
 #        scripts/setup.sh VENV_DIRECTORY tools   a new environment with what compiles xir's C++
 #        scripts/setup.sh VENV_DIRECTORY models  what compiles and runs the zoo's models, into an environment of `tools`
 #        scripts/setup.sh --clang             Clang alone, which `make fuzz-loader` needs
+#        scripts/setup.sh --ssh               an SSH client and server alone, which `make test-ssh` needs
 #        scripts/setup.sh --chromium          Chromium and its driver alone, which `make test-explore` needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,6 +67,17 @@ if [[ $venv == --clang ]]; then
   has_command clang++ || install_system_packages clang
   if [[ ! -e $(clang++ -print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a ]]; then
     install_system_packages "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+  fi
+  exit
+fi
+
+if [[ $venv == --ssh ]]; then
+  if ! { has_command ssh && [[ -x /usr/sbin/sshd ]]; }; then
+    install_system_packages openssh-client openssh-server
+  fi
+  # What a system's start makes: root's server wants it, and containers have no such start.
+  if [[ $EUID -eq 0 ]]; then
+    mkdir -p /run/sshd
   fi
   exit
 fi
