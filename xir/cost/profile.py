@@ -6,7 +6,7 @@ Weights that a core's cache still holds from the last time cost `held`, those th
 figures are fitted to measurements of one processor (`xir-tune`), or modelled (`xir.cost.modelled`). They are a text
 file, in TOML:
 
-    version = 11
+    version = 12
     processor = "AMD EPYC, Zen 4"
     family = "x86"
     generation = "zen4"
@@ -27,6 +27,7 @@ file, in TOML:
     call = 500.0
     row = 1.0
     reread = 0.01
+    refetch = 0.02
     rows = 7
     columns = 32
     narrow = 16
@@ -49,27 +50,26 @@ from typing import cast, get_args
 from xir.cost.native import GENERATIONS, Family, Isa
 from xir.cost.work import DYNAMIC_KERNELS, FLOAT_KERNELS, HALF_KERNELS, INTEGER_KERNELS, KERNELS, Kernel, Work, computes
 
-VERSION = 11
+VERSION = 12
 """Of the format: raised when a key changes its meaning or goes away, and when one is added."""
 
-READ_VERSIONS = (5, 6, 7, 8, 9, 10, VERSION)
+READ_VERSIONS = (5, 6, 7, 8, 9, 10, 11, VERSION)
 """Those that are read. One of version 5 has no kernels on integers, one of version 6 none for few columns of `gemm`,
 one of version 7 does not tell the processor's generation and when it was measured, none before 9 is modelled, none
 before 10 has kernels on halves and on numbers that are quantised at run time, none before 11 tells how long
-threads wait."""
+threads wait, none before 12 what it takes to read weights again from the last cache."""
 
 REQUIRED = ("work", "traffic", "far", "memory", "weights", "streamed", "call", "row")
 """What each kernel's table has; the rest of `KernelCost` may be missing."""
 
-COSTS = (*REQUIRED, "held", "reread", "narrow_work")
+COSTS = (*REQUIRED, "held", "reread", "narrow_work", "refetch")
 """What is fitted for a kernel, besides tiles."""
 
 READ_WEIGHTS = frozenset(kernel for kernel in KERNELS if computes(kernel) in ("gemm", "gemv", "igemm"))
 """The kernels whose `weights` are constants, which every run reads anew."""
 
-ONE_MATRIX = frozenset(kernel for kernel in KERNELS if computes(kernel) == "gemm")
-"""Those whose weights are one matrix, which is read again for each tile of rows: from the memory, where the last cache
-does not hold it. Source: the order of tiles in `pthreadpool_parallelize_2d_tile_2d`, rows outside."""
+BY_BLOCKS = frozenset(kernel for kernel in KERNELS if computes(kernel) in ("gemm", "igemm"))
+"""Those whose weights are read block by block, or whole for each tile of rows: `KernelCost.is_one_block`."""
 
 BY_WASTE: tuple[Kernel, ...] = ("gemm",)
 """Those that take the kernel of narrower tiles where it computes fewer columns for nothing; others take it only for
@@ -94,6 +94,9 @@ MODELLED = "modelled, not measured"
 WAIT = 2400.0
 """The nanoseconds that threads wait for each other at the end of a node, where a profile does not tell: what 1,300
 nodes of ResNet-18 take on two threads of an Intel Xeon (Emerald Rapids) beyond half of their time on one, for each."""
+
+RESULT_BYTES = 4
+"""Of an element, for the size of a block."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -122,9 +125,12 @@ class KernelCost:
     """A byte of weights that a core's own cache still holds, as of a cell that runs step by step."""
     reread: float = 0.0
     """A byte that is read again within a node: of a depthwise convolution for each pixel, because the first cache does
-    not hold them; of a matrix for each tile of rows, because the last one does not."""
+    not hold them; of weights for each tile of rows, because the last one does not."""
     narrow_work: float = 0.0
     """A multiply-add of the kernel for few columns; 0 if it takes as long as others."""
+    refetch: float = 0.0
+    """A byte of weights that is read again for each tile of rows from the last cache, because the core's own does not
+    hold it."""
     rows: int = 1
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
@@ -146,17 +152,36 @@ class KernelCost:
         wasted, narrow = (-work.columns % tile for tile in (self.columns, self.narrow))
         return narrow < wasted and 100 * wasted > work.columns
 
+    def width(self, work: Work) -> int:
+        """The columns that are computed at once."""
+        return self.narrow if self.is_narrow(work) else self.columns
+
     def multiplied(self, work: Work) -> int:
         """The multiply-adds of whole tiles, with those whose results are thrown away."""
-        width = self.narrow if self.is_narrow(work) else self.columns
-        rows, columns = (-(-size // tile) * tile for size, tile in ((work.rows, self.rows), (work.columns, width)))
+        tiles = ((work.rows, self.rows), (work.columns, self.width(work)))
+        rows, columns = (-(-size // tile) * tile for size, tile in tiles)
         return work.batches * rows * columns * work.inner
 
-    def read_again(self, work: Work, caches: tuple[int, int]) -> int:
-        """The bytes that are read more than once: of a matrix what the last cache does not hold of it."""
-        if work.kernel in ONE_MATRIX:
-            return (-(-work.rows // self.rows) - 1) * max(work.weights - caches[1], 0)
-        return work.reread
+    def is_one_block(self, work: Work, own: int) -> bool:
+        """Whether each tile of rows is multiplied by all weights before the next one, so that each reads them all.
+
+        XNNPACK prefers blocks of as many columns as a core's own cache holds, each of which all rows pass, but does
+        not if that cache is too small for a single tile. Sources: `xnn_gemm_best_tile_size` in
+        `src/microkernel-utils.c` of XNNPACK, and `pthreadpool_parallelize_2d_tile_2d_dynamic` of pthreadpool.
+        """
+        rows, columns = min(self.rows, work.rows), min(self.width(work), work.columns)
+        return rows * work.row_bytes + columns * (work.column_bytes + rows * RESULT_BYTES) > own
+
+    def read_again(self, work: Work, caches: tuple[int, int]) -> tuple[int, int]:
+        """The bytes that are read more than once: of weights those that the last cache holds, and others."""
+        if work.kernel not in BY_BLOCKS:
+            return 0, work.reread
+        own, last = caches
+        matrix = work.columns * work.column_bytes
+        if matrix <= own or not self.is_one_block(work, own):
+            return 0, 0
+        times = work.batches * (-(-work.rows // self.rows) - 1)
+        return times * min(matrix, last), times * max(matrix - last, 0)
 
     def moved(self, traffic: int, since: int, caches: tuple[int, int]) -> float:
         """What it takes to read and write so many bytes."""
@@ -168,7 +193,8 @@ class KernelCost:
         held, kept, streamed = weights_by_level(work, caches, between)
         multiply = self.narrow_work if self.narrow_work and self.is_narrow(work) else self.work
         constants = self.held * held + self.weights * kept + self.streamed * streamed
-        again = self.reread * self.read_again(work, caches)
+        near, far = self.read_again(work, caches)
+        again = self.refetch * near + max(self.reread, self.refetch) * far
         fixed = self.row * work.batches * work.rows + self.call
         return multiply * self.multiplied(work) + constants + again + fixed
 
@@ -251,7 +277,7 @@ class CostProfile:
         """The file."""
         lines = [
             "# What XNNPACK's nodes take on one thread: work in ns for each multiply-add, traffic, far, memory,",
-            "# weights, streamed and reread for each byte, call for each node, row for each row or pixel;",
+            "# weights, streamed, reread and refetch for each byte, call for each node, row for each row or pixel;",
             *([] if self.wait is None else ["# wait for each node that two threads share;"]),
             f"# by `{'scripts/generate_profiles.py' if self.modelled else 'xir-tune'}`.",
             f"version = {VERSION}",
@@ -359,7 +385,7 @@ def parse_profile(text: str, name: str) -> CostProfile:
 
 def _of_version_6(kernel: Kernel, cost: KernelCost) -> KernelCost:
     """A product's costs of an older file, which has no figures for weights in a core's cache and what is read again."""
-    return replace(cost, held=cost.weights, reread=cost.streamed if kernel in ONE_MATRIX else cost.reread)
+    return replace(cost, held=cost.weights, reread=cost.streamed if computes(kernel) == "gemm" else cost.reread)
 
 
 def _caches(value: object, where: str) -> tuple[int, int]:

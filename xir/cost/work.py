@@ -118,5 +118,10 @@ class Work:
     reread: int = 0
     """The bytes that a depthwise convolution reads again for each pixel, its filter and the window under it, if the
     first cache holds less."""
+    row_bytes: int = 0
+    """The bytes of a row of the left matrix, where the right one is constant, as XNNPACK estimates them when it decides
+    on blocks of columns."""
+    column_bytes: int = 0
+    """Those of a column of the constant matrix."""
     since: int = 0
     """The bytes that the program has moved since it last touched what is read here; the node itself does not count."""

@@ -35,7 +35,8 @@ FEWEST = 2
 """Times of a kernel that its costs are fitted to, at least."""
 
 HEADINGS = (
-    "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row", "held", "reread", "narrow"
+    "ns/work", "ns/byte", "far", "memory", "of weights", "streamed", "ns/node", "ns/row",
+    "held", "reread", "narrow", "refetch",
 )  # fmt: skip
 """Of the table, in the order of `COSTS`."""
 

@@ -123,6 +123,7 @@ def row(work: Work, tile: KernelCost, caches: tuple[int, int]) -> list[float]:
     """What a node has of everything that costs, in the order of `COSTS`."""
     multiplied, is_narrow = tile.multiplied(work), tile.is_narrow(work)
     held, kept, streamed = weights_by_level(work, caches, 0)
+    near, far = tile.read_again(work, caches)
     return [
         0 if is_narrow else multiplied,
         *by_level(work.traffic, work.since, caches),
@@ -131,8 +132,9 @@ def row(work: Work, tile: KernelCost, caches: tuple[int, int]) -> list[float]:
         1,
         work.batches * work.rows,
         held,
-        tile.read_again(work, caches),
+        far,
         multiplied if is_narrow else 0,
+        near,
     ]
 
 

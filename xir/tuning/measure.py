@@ -68,6 +68,11 @@ UNEVEN_TAPS: tuple[tuple[type[ConvolutionSample | DepthwiseSample], tuple[int, i
 MATRICES = ((3, 512), (2, 1024), (7, 1024), (4, 2048), (7, 2048), (14, 2048))
 """The same for plain products by matrices that caches do not hold."""
 
+DEEP = ((7, 256), (10, 256), (14, 128))
+"""The same for convolutions of so many taps that a core's own cache does not hold a tile of their weights."""
+
+DEEP_TAPS = (9, 9)
+
 PLANES = ((224, 3), (56, 12), (28, 3), (112, 4))
 """The same for images of few channels that are transposed."""
 
@@ -147,6 +152,8 @@ def float_samples(every: int) -> Iterator[Sample]:
         yield from (PhasesSample(size, channels, *each) for each in PHASES)
     for size, channels in (*UNEVEN[::every], *MATRICES[::every]):
         yield ConvolutionSample(size, channels, (1, 1))
+    for size, channels in DEEP[::every]:
+        yield ConvolutionSample(size, channels, DEEP_TAPS)
     for size, channels in PLANES[::every]:
         yield from (TranspositionSample(size, channels, planes=planes) for planes in (False, True))
     for size, channels in WIDE[::every]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xir.cost.profile import WAIT, CostProfile, KernelCost, load_profile, parse_profile, shipped
-from xir.cost.work import FLOAT_KERNELS, KERNELS, Work
+from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel, Work
 
 TEXT = load_profile("zen4").text()
 
@@ -26,7 +26,7 @@ def test_all_but_fp32_may_be_missing() -> None:
     floats = replace(whole, kernels={kernel: whole.kernels[kernel] for kernel in FLOAT_KERNELS})
     assert parse_profile(floats.text(), "it") == floats
     assert floats.origin.endswith(", no kernels on integers, no fp16, no dynamic int8 and 4 bits")
-    assert set(parse_profile(floats.text().replace("version = 11", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
+    assert set(parse_profile(floats.text().replace("version = 12", "version = 5"), "it").kernels) == set(FLOAT_KERNELS)
     work = Work("qs8_dwconv", 9, rows=8, columns=16)
     assert whole.knows(work)
     assert not floats.knows(work)
@@ -86,12 +86,25 @@ def test_weights_come_from_where_they_are_since_they_were_read() -> None:
     assert by_kernel["bmm"] == 100.0, "these it has just computed"
 
 
-def test_a_matrix_that_the_last_cache_does_not_hold_is_read_for_each_tile_of_rows() -> None:
-    cost = cost_of(streamed=3.0, reread=2.0, rows=6)
-    profile = profile_of((10, 1000), gemm=cost)
-    rows = 3 * cost.rows - 1
-    assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=1000)) == 0
-    assert profile.nanoseconds(Work("gemm", 64, rows, 64, weights=4000)) == 3 * 3000 + 2 * 2 * 3000
+@pytest.mark.parametrize("kernel", ["gemm", "igemm", "qs8_igemm", "qc8w_gemm"])
+def test_weights_are_read_for_each_tile_of_rows_if_no_cache_holds_one(kernel: Kernel) -> None:
+    """From the last cache, and the rest from the memory."""
+    cost = cost_of(reread=5.0, refetch=2.0, rows=6, columns=8)
+    tiles, columns, images = 3, 64, 2
+    rows = tiles * cost.rows - 1
+
+    def took(own: int, last: int, column_bytes: int = 100, row_bytes: int = 50, rows: int = rows) -> float:
+        sizes = {"row_bytes": row_bytes, "column_bytes": column_bytes}
+        work = Work(kernel, 25, rows, columns, images, weights=columns * column_bytes, **sizes)
+        return profile_of((own, last), **{kernel: cost}).nanoseconds(work)
+
+    tile = 6 * 50 + 8 * (100 + 6 * 4)
+    again = images * (tiles - 1)
+    assert took(tile, 10_000) == 0, "blocks of eight columns each, which all rows pass"
+    assert took(tile - 1, 10_000) == 2 * again * 6400
+    assert took(tile - 1, 2000) == again * (2 * 2000 + 5 * 4400)
+    assert took(tile - 1, 10_000, rows=cost.rows) == 0
+    assert took(6400, 10_000, row_bytes=50_000) == 0, "a core's own cache holds all of them"
 
 
 @pytest.mark.parametrize("wait", [None, 700.0])
@@ -119,7 +132,7 @@ def test_what_threads_wait_is_in_files_from_version_11_on() -> None:
 
 def of_version(version: int, *without: str) -> CostProfile:
     """A profile as an earlier version wrote it, without some keys."""
-    lines = TEXT.replace("version = 11", f"version = {version}").splitlines()
+    lines = TEXT.replace("version = 12", f"version = {version}").splitlines()
     return parse_profile("\n".join(line for line in lines if line.partition(" = ")[0] not in without), "it")
 
 
@@ -138,9 +151,9 @@ def test_files_of_earlier_versions_mean_what_they_meant() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("version = 11", "version = 4", "it has version 4, this is version 11: run xir-tune anew"),
-        ("version = 11", "version = 12", "it has version 12, this is version 11: run xir-tune anew"),
-        ("version = 11\n", "", "it has version None"),
+        ("version = 12", "version = 4", "it has version 4, this is version 12: run xir-tune anew"),
+        ("version = 12", "version = 13", "it has version 13, this is version 12: run xir-tune anew"),
+        ("version = 12\n", "", "it has version None"),
         ('family = "x86"', 'family = "vax"', "family must be one of any, x86, arm, it is 'vax'"),
         ('family = "x86"', "family = 1", "family must be a text, it is 1"),
         ('isa = "avx512"', 'isa = "mmx"', "isa must be one of avx2, avx512, neon, it is 'mmx'"),
@@ -158,13 +171,13 @@ def test_files_of_earlier_versions_mean_what_they_meant() -> None:
         ("[gemm]\nwork = ", "[gemm]\nwork = inf #", r"\[gemm\]: work must be a number, 0 or more, it is inf"),
         ("rows = 1\n", "rows = 0\n", "rows must be a whole number from 1 on, it is 0"),
         ("rows = 1\n", "rows = true\n", "rows must be a whole number from 1 on, it is True"),
-        ("version = 11", "version = 11\nwait = -1", "it: wait must be a number, 0 or more, it is -1"),
-        ("version = 11", "version = 11\nwait = true", "it: wait must be a number, 0 or more, it is True"),
-        ("version = 11", "version = ", "it is no profile: "),
-        ("version = 11\n", "version = 11\nmodelled = 1\n", "modelled must be true or false, it is 1"),
+        ("version = 12", "version = 12\nwait = -1", "it: wait must be a number, 0 or more, it is -1"),
+        ("version = 12", "version = 12\nwait = true", "it: wait must be a number, 0 or more, it is True"),
+        ("version = 12", "version = ", "it is no profile: "),
+        ("version = 12\n", "version = 12\nmodelled = 1\n", "modelled must be true or false, it is 1"),
         (
-            "version = 11\n",
-            "version = 11\nmodelled = true\n",
+            "version = 12\n",
+            "version = 12\nmodelled = true\n",
             r"a modelled profile's processor must say '\(modelled, not measured\)', it is 'AMD EPYC, Zen 4'",
         ),
         ("caches = [", "caches = [true, ", "caches must be two numbers of bytes, the smaller one first, they are "),

@@ -48,14 +48,15 @@ def attention(q: Tensor, k: Tensor) -> Tensor:
 
 def test_what_nodes_do() -> None:
     assert works(nn.Linear(8, 16), torch.ones(5, 8)) == [
-        Work("gemm", 8, rows=5, columns=16, traffic=4 * 5 * (8 + 16), weights=4 * 8 * 16)
+        Work("gemm", 8, 5, 16, traffic=4 * 5 * (8 + 16), weights=4 * 8 * 16, row_bytes=4 * 8, column_bytes=4 * 8)
     ]
     assert works(nn.Linear(8, 16), torch.ones(1, 8)) == [
-        Work("gemv", 8, columns=16, traffic=4 * (8 + 16), weights=4 * 8 * 16)
+        Work("gemv", 8, columns=16, traffic=4 * (8 + 16), weights=4 * 8 * 16, row_bytes=4 * 8, column_bytes=4 * 8)
     ]
     # Rows are computed together within an image and a group.
     (_, found, _) = works(nn.Conv2d(4, 6, 3, groups=2), torch.ones(2, 4, 5, 6))
-    assert found == Work("igemm", 18, 12, 3, 4, traffic=4 * (2 * 4 * 30 + 2 * 6 * 12), weights=4 * 6 * 18)
+    traffic, row = 4 * (2 * 4 * 30 + 2 * 6 * 12), 4 * 6 * 4
+    assert found == Work("igemm", 18, 12, 3, 4, traffic, weights=4 * 6 * 18, row_bytes=row, column_bytes=4 * 18)
     (_, found, _) = works(nn.Conv2d(4, 4, 3, groups=4), torch.ones(1, 4, 5, 6))
     assert found == Work("dwconv", 9, 12, 4, traffic=4 * 4 * (30 + 12))
     # Along the height a stride skips rows, which are read one behind the other all the same.
@@ -110,15 +111,24 @@ def test_what_nodes_on_integers_do() -> None:
     assert [each for each in found if each and each.kernel.startswith("qs8")] == [
         Work("qs8_convert", traffic=5 * 4 * 28 * 28),
         # Two pixels of 4 channels are one of 8, under 3 rows of 2.
-        Work("qs8_igemm", 48, 14 * 14, 8, traffic=4 * 28 * 28 + 8 * 14 * 14, weights=8 * 48),
+        Work(
+            "qs8_igemm",
+            48,
+            14 * 14,
+            8,
+            traffic=4 * 28 * 28 + 8 * 14 * 14,
+            weights=8 * 48,
+            row_bytes=4 * 28,
+            column_bytes=48,
+        ),
         Work("qs8_max_pool", 4 * 8 * 49, traffic=8 * (14 * 14 + 49)),
         Work("qs8_dwconv", 9, 28, 8, traffic=8 * (49 + 28)),
         Work("qs8_table", traffic=2 * 8 * 28),
         Work("qs8_dwconv_strided", 25, 8, 8, traffic=8 * (28 + 8)),
-        Work("qs8_gemm", 8, 8, 16, traffic=8 * (8 + 16), weights=8 * 16),
+        Work("qs8_gemm", 8, 8, 16, traffic=8 * (8 + 16), weights=8 * 16, row_bytes=8, column_bytes=8),
         Work("qs8_elementwise", 1, traffic=3 * 8 * 16),
         Work("qs8_reduce", 8, traffic=9 * 16),
-        Work("qs8_gemv", 16, columns=10, traffic=26, weights=160),
+        Work("qs8_gemv", 16, columns=10, traffic=26, weights=160, row_bytes=16, column_bytes=16),
         Work("qs8_convert", traffic=5 * 10),
     ]
 

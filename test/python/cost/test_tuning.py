@@ -56,10 +56,10 @@ TRUTH = CostProfile(
     {
         **dict.fromkeys(KERNELS, KernelCost(0.0, 0.01, 0.02, 0.05, 0.0, 0.0, 150.0, 0.0)),
         "gemm": KernelCost(
-            0.02, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, 0.01, 0.015, 0.045, rows=6, columns=16, narrow=8
+            0.02, 0.004, 0.01, 0.02, 0.03, 0.05, 700.0, 1.0, 0.01, narrow_work=0.045, rows=6, columns=16, narrow=8
         ),
         "igemm": KernelCost(
-            0.03, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, 0.01, narrow_work=0.05, rows=7, columns=32, narrow=16
+            0.03, 0.001, 0.01, 0.02, 0.04, 0.06, 900.0, 2.0, 0.01, 0.015, 0.05, 0.008, rows=7, columns=32, narrow=16
         ),
         "gemv": KernelCost(0.03, 0.0, 0.0, 0.0, 0.02, 0.1, 200.0, 0.0, 0.01, columns=16),
         "bmm": KernelCost(0.02, 0.0, 0.0, 0.0, 0.07, 0.0, 800.0, 0.5, rows=4, columns=16),
@@ -101,6 +101,7 @@ def test_known_costs_are_found() -> None:
             assert found.cost.weights == pytest.approx(wanted.weights, rel=1e-2)
             assert found.cost.streamed == pytest.approx(wanted.streamed, rel=1e-2)
             assert found.cost.reread == pytest.approx(wanted.reread, rel=1e-2)
+            assert found.cost.refetch == pytest.approx(wanted.refetch, rel=1e-2)
             assert found.cost.narrow_work == pytest.approx(wanted.narrow_work, rel=1e-2)
             assert found.cost.call == pytest.approx(wanted.call, rel=1e-3)
         if "dwconv" in kernel:

@@ -199,9 +199,11 @@ def _in_bytes(work: Work, kernel: Kernel | None, number: int) -> Work | None:
     """The same by another kernel, on numbers of so many bytes each; None without such a kernel."""
     if kernel is None:
         return None
-    traffic, weights = (number * size // FLOAT_BYTES for size in (work.traffic, work.weights))
+    sizes = (work.traffic, work.weights, work.row_bytes, work.column_bytes)
+    traffic, weights, row, column = (number * size // FLOAT_BYTES for size in sizes)
     reread = _reread(work, number) if work.kernel in ("dwconv", "dwconv_strided") else work.reread
-    return replace(work, kernel=kernel, traffic=traffic, weights=weights, reread=reread)
+    work = replace(work, kernel=kernel, traffic=traffic, weights=weights, reread=reread)
+    return replace(work, row_bytes=row, column_bytes=column)
 
 
 by_shape = lru_cache(maxsize=1 << 14)
@@ -219,13 +221,17 @@ def convolution(image: Shape, filter: Shape, result: Shape, groups: int = 1, is_
     inner, moved, weights = prod(filter[1:]), _bytes(image, result), _bytes(filter)
     if is_pointwise:
         return _product(inner, batch * height * width, channels, moved, weights)
-    # The rows that are computed at once are of one image.
-    return Work("igemm", inner, height * width, channels // groups, batch * groups, moved, weights)
+    # The rows that are computed at once are of one image. XNNPACK takes each for one of the image's rows, whole.
+    sizes = (inner, height * width, channels // groups, batch * groups)
+    bytes = {"row_bytes": _bytes(image[2:]), "column_bytes": FLOAT_BYTES * inner}
+    return Work("igemm", *sizes, moved, weights, **bytes)
 
 
 def _product(inner: int, rows: int, columns: int, traffic: int, weights: int) -> Work:
     """A product by known weights."""
-    return Work("gemv" if rows == 1 else "gemm", inner, rows, columns, traffic=traffic, weights=weights)
+    each = FLOAT_BYTES * inner
+    kernel: Kernel = "gemv" if rows == 1 else "gemm"
+    return Work(kernel, inner, rows, columns, traffic=traffic, weights=weights, row_bytes=each, column_bytes=each)
 
 
 @by_shape
@@ -338,7 +344,9 @@ def _dynamic(node: NodeOp) -> Work | None:
     if work is None or kernel is None:
         return None
     traffic = prod(shape_of(node.input)) + FLOAT_BYTES * prod(shape_of(node.output))
-    return replace(work, kernel=kernel, traffic=traffic, weights=tensor_bytes(node.filter.type) or 0)
+    weights = tensor_bytes(node.filter.type) or 0
+    row, column = work.row_bytes // FLOAT_BYTES, work.column_bytes * weights // max(work.weights, 1)
+    return replace(work, kernel=kernel, traffic=traffic, weights=weights, row_bytes=row, column_bytes=column)
 
 
 def _deconvolution(node: xnnpack.Deconv2dOp) -> Work:

@@ -234,9 +234,9 @@ class Channels:
         if isinstance(node, xnnpack.DepthwiseConv2dOp):
             return replace(work, columns=self.padded, reread=self.scaled(work.reread))
         if isinstance(node, WeightedOp):
-            for value, name in ((node.output, "columns"), (node.input, "inner")):
+            for value, names in ((node.output, ("columns",)), (node.input, ("inner", "row_bytes", "column_bytes"))):
                 if value in self.values:
-                    sizes = {each: self.scaled(getattr(work, each)) for each in (name, "weights")}
+                    sizes = {each: self.scaled(getattr(work, each)) for each in (*names, "weights")}
                     work = replace(work, **sizes)
             return work
         return replace(work, inner=self.scaled(work.inner)) if _is_by_channel(node) else work
