@@ -46,12 +46,12 @@ PIPELINES: dict[str, Pipeline] = {
     ),
     "schedule": Pipeline(
         "widen-products{cpu=generic},reform",
-        "Chooses among forms of a node by processors' profiles and by the memory limit; composed convolutions last,"
+        "Chooses among forms of a node by processors' profiles and by the memory limit; composed convolutions late,"
         " since no pass looks into them.",
     ),
     "reform": Pipeline(
         "widen-depthwise{cpu=generic},band-spatial,canonicalize,cse,pad-channels{cpu=generic},"
-        "winograd-conv2d{cpu=generic}",
+        "winograd-conv2d{cpu=generic},split-columns{cpu=generic}",
         "Of `schedule` what leaves products on integers, which round otherwise in fp32 where a sum is halfway between"
         " two integers.",
     ),

@@ -69,7 +69,7 @@ READ_WEIGHTS = frozenset(kernel for kernel in KERNELS if computes(kernel) in ("g
 """The kernels whose `weights` are constants, which every run reads anew."""
 
 BY_BLOCKS = frozenset(kernel for kernel in KERNELS if computes(kernel) in ("gemm", "igemm"))
-"""Those whose weights are read block by block, or whole for each tile of rows: `KernelCost.is_one_block`."""
+"""Those whose weights are read block by block: `KernelCost.block`."""
 
 BY_WASTE: tuple[Kernel, ...] = ("gemm",)
 """Those that take the kernel of narrower tiles where it computes fewer columns for nothing; others take it only for
@@ -97,6 +97,10 @@ nodes of ResNet-18 take on two threads of an Intel Xeon (Emerald Rapids) beyond 
 
 RESULT_BYTES = 4
 """Of an element, for the size of a block."""
+
+HELD, LOST = 0.7, 0.9
+"""Parts of a core's own cache: a block of weights that fills as much is still there for the next tile of rows, or gone.
+Source: products of 512 rows by 64 to 512 columns of 1024 numbers, on an Intel Xeon (Emerald Rapids)."""
 
 SHIPPED = Path(__file__).parent / "profiles"
 
@@ -130,7 +134,7 @@ class KernelCost:
     """A multiply-add of the kernel for few columns; 0 if it takes as long as others."""
     refetch: float = 0.0
     """A byte of weights that is read again for each tile of rows from the last cache, because the core's own does not
-    hold it."""
+    hold the block."""
     rows: int = 1
     """Rows of the left matrix that the kernel computes at once; a product has a multiple of them."""
     columns: int = 1
@@ -162,26 +166,33 @@ class KernelCost:
         rows, columns = (-(-size // tile) * tile for size, tile in tiles)
         return work.batches * rows * columns * work.inner
 
-    def is_one_block(self, work: Work, own: int) -> bool:
-        """Whether each tile of rows is multiplied by all weights before the next one, so that each reads them all.
+    def block(self, work: Work, own: int) -> int:
+        """The columns that are multiplied by all rows before the next ones.
 
-        XNNPACK prefers blocks of as many columns as a core's own cache holds, each of which all rows pass, but does
-        not if that cache is too small for a single tile. Sources: `xnn_gemm_best_tile_size` in
-        `src/microkernel-utils.c` of XNNPACK, and `pthreadpool_parallelize_2d_tile_2d_dynamic` of pthreadpool.
+        XNNPACK takes as many as a core's own cache holds beside a tile of rows, evened out over the blocks; all of them
+        if that cache is too small for a single tile. Sources: `xnn_gemm_best_tile_size` in `src/microkernel-utils.c` of
+        XNNPACK, and `pthreadpool_parallelize_2d_tile_2d_dynamic` of pthreadpool.
         """
-        rows, columns = min(self.rows, work.rows), min(self.width(work), work.columns)
-        return rows * work.row_bytes + columns * (work.column_bytes + rows * RESULT_BYTES) > own
+        rows, width = min(self.rows, work.rows), min(self.width(work), work.columns)
+        most = (own - rows * work.row_bytes) // (work.column_bytes + rows * RESULT_BYTES) // width
+        if most < 1:
+            return work.columns
+        blocks = -(-work.columns // (most * width))
+        return min(-(-work.columns // (blocks * width)) * width, work.columns)
 
-    def read_again(self, work: Work, caches: tuple[int, int]) -> tuple[int, int]:
-        """The bytes that are read more than once: of weights those that the last cache holds, and others."""
-        if work.kernel not in BY_BLOCKS:
-            return 0, work.reread
+    def read_again(self, work: Work, caches: tuple[int, int]) -> tuple[float, float]:
+        """The bytes that are read more than once: of weights those that the last cache holds, and others.
+
+        A block that nearly fills a core's own cache is not held: each tile of rows reads some of it again, or all.
+        """
+        if work.kernel not in BY_BLOCKS or not work.column_bytes:
+            return 0.0, float(work.reread)
         own, last = caches
-        matrix = work.columns * work.column_bytes
-        if matrix <= own or not self.is_one_block(work, own):
-            return 0, 0
-        times = work.batches * (-(-work.rows // self.rows) - 1)
-        return times * min(matrix, last), times * max(matrix - last, 0)
+        block = self.block(work, own) * work.column_bytes
+        lost = min(max((block / own - HELD) / (LOST - HELD), 0.0), 1.0)
+        again = lost * work.batches * (-(-work.rows // self.rows) - 1) * work.columns * work.column_bytes
+        near = min(last / block, 1.0)
+        return again * near, again * (1 - near)
 
     def moved(self, traffic: int, since: int, caches: tuple[int, int]) -> float:
         """What it takes to read and write so many bytes."""

@@ -86,25 +86,40 @@ def test_weights_come_from_where_they_are_since_they_were_read() -> None:
     assert by_kernel["bmm"] == 100.0, "these it has just computed"
 
 
+BLOCKED = Work("gemm", 25, rows=17, columns=64, batches=2, row_bytes=50, column_bytes=100)
+
+
+@pytest.mark.parametrize(
+    ("own", "block"),
+    [
+        (300 + 8 * 124 - 1, 64),  # not even a tile of 6 rows and 8 columns
+        (300 + 8 * 124, 8),
+        (300 + 24 * 124, 24),
+        (300 + 32 * 124 - 1, 24),  # 24, 24 and 16
+        (300 + 32 * 124, 32),
+        (300 + 56 * 124, 32),  # not 56 and 8
+        (300 + 64 * 124, 64),
+    ],
+)
+def test_weights_are_multiplied_by_blocks_that_a_cache_holds(own: int, block: int) -> None:
+    assert cost_of(rows=6, columns=8).block(BLOCKED, own) == block
+
+
 @pytest.mark.parametrize("kernel", ["gemm", "igemm", "qs8_igemm", "qc8w_gemm"])
-def test_weights_are_read_for_each_tile_of_rows_if_no_cache_holds_one(kernel: Kernel) -> None:
-    """From the last cache, and the rest from the memory."""
-    cost = cost_of(reread=5.0, refetch=2.0, rows=6, columns=8)
-    tiles, columns, images = 3, 64, 2
-    rows = tiles * cost.rows - 1
-
-    def took(own: int, last: int, column_bytes: int = 100, row_bytes: int = 50, rows: int = rows) -> float:
-        sizes = {"row_bytes": row_bytes, "column_bytes": column_bytes}
-        work = Work(kernel, 25, rows, columns, images, weights=columns * column_bytes, **sizes)
-        return profile_of((own, last), **{kernel: cost}).nanoseconds(work)
-
-    tile = 6 * 50 + 8 * (100 + 6 * 4)
+@pytest.mark.parametrize(
+    ("own", "lost"), [(1000, 1.0), (300 + 32 * 124 - 1, 0.0), (300 + 32 * 124, 0.24883), (12800, 0.0)]
+)
+def test_each_tile_of_rows_reads_weights_again_that_no_cache_holds(kernel: Kernel, own: int, lost: float) -> None:
+    """From the last cache, and what that does not hold of a block from the memory."""
+    profile = profile_of((own, 13_000), **{kernel: cost_of(reread=5.0, refetch=2.0, rows=6, columns=8)})
+    work = replace(BLOCKED, kernel=kernel)
+    tiles, images, bytes = 3, 2, 6400
     again = images * (tiles - 1)
-    assert took(tile, 10_000) == 0, "blocks of eight columns each, which all rows pass"
-    assert took(tile - 1, 10_000) == 2 * again * 6400
-    assert took(tile - 1, 2000) == again * (2 * 2000 + 5 * 4400)
-    assert took(tile - 1, 10_000, rows=cost.rows) == 0
-    assert took(6400, 10_000, row_bytes=50_000) == 0, "a core's own cache holds all of them"
+    assert profile.nanoseconds(work) == pytest.approx(again * lost * 2 * bytes, rel=1e-4)
+    assert profile.nanoseconds(replace(work, rows=6)) == 0
+    small = replace(profile, caches=(own, own))
+    outside = bytes - own if own == 1000 else 0
+    assert small.nanoseconds(work) == pytest.approx(again * lost * (2 * (bytes - outside) + 5 * outside), rel=1e-4)
 
 
 @pytest.mark.parametrize("wait", [None, 700.0])

@@ -16,6 +16,7 @@ from xir.transforms.xnnpack.known_faults import KNOWN_FAULTS
 from xir.transforms.xnnpack.optimize.fold_width_stride import FoldWidthStridePass
 from xir.transforms.xnnpack.schedule.band_spatial import BandSpatialPass
 from xir.transforms.xnnpack.schedule.pad_channels import PadChannelsPass
+from xir.transforms.xnnpack.schedule.split_columns import SplitColumnsPass
 from xir.transforms.xnnpack.schedule.winograd_conv2d import WinogradConv2dPass
 
 ACTIVATION, FILTER, RESULT = (f"!quant.uniform<i8:f32, {parameters}>" for parameters in ("0.5", "0.25", "4.0:-2"))
@@ -70,6 +71,28 @@ def test_padded_channels() -> Iterator[str]:
         yield graph.text(
             *(graph.convolution(value, graph.constant(1, 1, 1, size), [0] * 4, [1, 1]) for _ in range(1 + has_bias))
         )
+
+
+SPLIT = SplitColumnsPass(cpu=str(Path(__file__).with_name("small_cache.toml")))
+"""By a profile in which nothing takes time but reading weights again, which a cache holds of one column."""
+
+
+@proves(SPLIT, at_least=16)
+@disproves("the first columns in each part", "rows = slice(begin, begin + size)", "rows = slice(0, size)")
+def test_split_columns() -> Iterator[str]:
+    """Linear layers and convolutions of two to five columns, with bias or bounds or without, for all weights."""
+    nodes = (
+        ("fully_connected", (2, 2), (2,)),
+        ("conv2d", (1, 1, 3, 1), (1, 2, 1)),
+    )
+    for (name, shape, filters), columns, has_bias, bounds in product(
+        nodes, (2, 5), (False, True), ("", "output_min = 0.0 : f32")
+    ):
+        graph = Graph()
+        bias = [graph.constant(columns)] if has_bias else []
+        operands = [graph.input(*shape), graph.constant(columns, *filters), *bias]
+        result = (2, columns) if name == "fully_connected" else (1, 1, 2, columns)
+        yield graph.text(graph.node(f"{name} {{}} {{{bounds}}}", operands, result))
 
 
 @proves(
