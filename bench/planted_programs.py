@@ -449,6 +449,7 @@ LIT_TESTS = {
     "windows": ("collapse-dims", 0),
     "bands": ("band-spatial", 0),
     "channels": ("pad-channels", 0),
+    "columns": ("split-columns", 0),
     "few_channels": ("widen-products", 0),
     "blocks": ("skip-masked-keys", 0),
     "causal": ("crop-padding", 0),

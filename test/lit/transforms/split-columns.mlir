@@ -5,28 +5,29 @@
 // RUN: xir-opt %s --split-input-file --split-columns=cpu=emeraldrapids --remarks-filter=split-columns 2>&1 | filecheck %s --check-prefix REMARK
 // RUN: xir-opt %s --split-input-file --split-columns=cpu=emeraldrapids --remarks-filter-missed=split-columns 2>&1 | filecheck %s --check-prefix MISSED
 
-// A vision transformer's: 9 MB of weights. Each part has its rows of the filter and the bias, and the product's bounds.
+// 2 MB of weights, nearly all that the core's own cache holds. Each part has its rows of the filter and the bias, and the
+// product's bounds.
 // CHECK-LABEL: func.func @linear(
-// CHECK:         %[[W0:.*]] = xnnpack.constant {{.*}} : tensor<768x768xf32>
-// CHECK-NEXT:    %[[B0:.*]] = xnnpack.constant {{.*}} : tensor<768xf32>
-// CHECK-NEXT:    %[[Y0:.*]] = xnnpack.fully_connected %[[X:.*]], %[[W0]], %[[B0]] {output_min = 0.000000e+00 : f32} : {{.*}} -> tensor<197x768xf32>
-// CHECK:         %[[Y1:.*]] = xnnpack.fully_connected %[[X]], {{.*}} -> tensor<197x768xf32>
-// CHECK:         %[[Y2:.*]] = xnnpack.fully_connected %[[X]], {{.*}} -> tensor<197x768xf32>
-// CHECK:         %[[Y3:.*]] = xnnpack.fully_connected %[[X]], {{.*}} -> tensor<197x768xf32>
-// CHECK-NEXT:    %[[Y:.*]] = xnnpack.concatenate %[[Y0]], %[[Y1]], %[[Y2]], %[[Y3]] {axis = 1 : i32} : {{.*}} -> tensor<197x3072xf32>
-// CHECK-NEXT:    xnnpack.yield %[[Y]] : tensor<197x3072xf32>
+// CHECK:         %[[W0:.*]] = xnnpack.constant {{.*}} : tensor<256x1024xf32>
+// CHECK-NEXT:    %[[B0:.*]] = xnnpack.constant {{.*}} : tensor<256xf32>
+// CHECK-NEXT:    %[[Y0:.*]] = xnnpack.fully_connected %[[X:.*]], %[[W0]], %[[B0]] {output_min = 0.000000e+00 : f32} : {{.*}} -> tensor<56x256xf32>
+// CHECK-NEXT:    %[[W1:.*]] = xnnpack.constant {{.*}} : tensor<224x1024xf32>
+// CHECK-NEXT:    %[[B1:.*]] = xnnpack.constant {{.*}} : tensor<224xf32>
+// CHECK-NEXT:    %[[Y1:.*]] = xnnpack.fully_connected %[[X]], %[[W1]], %[[B1]] {output_min = 0.000000e+00 : f32} : {{.*}} -> tensor<56x224xf32>
+// CHECK-NEXT:    %[[Y:.*]] = xnnpack.concatenate %[[Y0]], %[[Y1]] {axis = 1 : i32} : {{.*}} -> tensor<56x480xf32>
+// CHECK-NEXT:    xnnpack.yield %[[Y]] : tensor<56x480xf32>
 // SAME-LABEL:  func.func @linear(
 // SAME-NOT:      concatenate
-// REMARK:      remark: [Passed] split | Category:split-columns | Function=linear | DirectMicroseconds={{[0-9.]+}}, Microseconds={{[0-9.]+}}, Parts=4, Remark="xnnpack.fully_connected is split by columns: {{[0-9.]+}} µs in 4 parts, {{[0-9.]+}} µs in one"
-func.func @linear(%x: tensor<197x768xf32>) -> tensor<197x3072xf32> {
-  %y = xnnpack.subgraph(%x) : (tensor<197x768xf32>) -> tensor<197x3072xf32> {
-  ^bb0(%a: tensor<197x768xf32>):
-    %w = xnnpack.constant dense<0.5> : tensor<3072x768xf32>
-    %b = xnnpack.constant dense<0.25> : tensor<3072xf32>
-    %0 = xnnpack.fully_connected %a, %w, %b {output_min = 0.0 : f32} : (tensor<197x768xf32>, tensor<3072x768xf32>, tensor<3072xf32>) -> tensor<197x3072xf32>
-    xnnpack.yield %0 : tensor<197x3072xf32>
+// REMARK:      remark: [Passed] split | Category:split-columns | Function=linear | DirectMicroseconds={{[0-9.]+}}, Microseconds={{[0-9.]+}}, Parts=2, Remark="xnnpack.fully_connected is split by columns: {{[0-9.]+}} µs in 2 parts, {{[0-9.]+}} µs in one"
+func.func @linear(%x: tensor<56x1024xf32>) -> tensor<56x480xf32> {
+  %y = xnnpack.subgraph(%x) : (tensor<56x1024xf32>) -> tensor<56x480xf32> {
+  ^bb0(%a: tensor<56x1024xf32>):
+    %w = xnnpack.constant dense<0.5> : tensor<480x1024xf32>
+    %b = xnnpack.constant dense<0.25> : tensor<480xf32>
+    %0 = xnnpack.fully_connected %a, %w, %b {output_min = 0.0 : f32} : (tensor<56x1024xf32>, tensor<480x1024xf32>, tensor<480xf32>) -> tensor<56x480xf32>
+    xnnpack.yield %0 : tensor<56x480xf32>
   }
-  func.return %y : tensor<197x3072xf32>
+  func.return %y : tensor<56x480xf32>
 }
 
 // -----

@@ -2,7 +2,7 @@
 
 XNNPACK multiplies all rows by a block of columns before it goes on to the next block, so that the block's weights stay
 in the core's own cache. But its blocks fill that cache nearly whole, and something else always passes through: on some
-processors each tile of rows then reads the block from the last cache again, which takes a fifth of a vision
+processors each tile of rows then reads the block from the last cache again, which takes an eighth of a vision
 transformer's time. Products of fewer columns have smaller blocks, and what joins their results costs less than that.
 """
 
@@ -54,14 +54,14 @@ class SplitColumnsPass(XirPass):
 
     Before:
     ```mlir
-    %1 = xnnpack.fully_connected %0, %w : (tensor<197x768xf32>, tensor<3072x768xf32>) -> tensor<197x3072xf32>
+    %1 = xnnpack.fully_connected %0, %w : (tensor<56x1024xf32>, tensor<480x1024xf32>) -> tensor<56x480xf32>
     ```
-    After, with `cpu=emeraldrapids`, and the filter's rows 0 to 1535 and 1536 to 3071:
+    After, with `cpu=emeraldrapids`, and the filter's rows 0 to 255 and 256 to 479:
     ```mlir
-    %1 = xnnpack.fully_connected %0, %w0 : (tensor<197x768xf32>, tensor<1536x768xf32>) -> tensor<197x1536xf32>
-    %2 = xnnpack.fully_connected %0, %w1 : (tensor<197x768xf32>, tensor<1536x768xf32>) -> tensor<197x1536xf32>
+    %1 = xnnpack.fully_connected %0, %w0 : (tensor<56x1024xf32>, tensor<256x1024xf32>) -> tensor<56x256xf32>
+    %2 = xnnpack.fully_connected %0, %w1 : (tensor<56x1024xf32>, tensor<224x1024xf32>) -> tensor<56x224xf32>
     %3 = xnnpack.concatenate %1, %2 {axis = 1 : i32}
-         : (tensor<197x1536xf32>, tensor<197x1536xf32>) -> tensor<197x3072xf32>
+         : (tensor<56x256xf32>, tensor<56x224xf32>) -> tensor<56x480xf32>
     ```
     """
 
