@@ -204,10 +204,13 @@ class KernelCost:
         held, kept, streamed = weights_by_level(work, caches, between)
         multiply = self.narrow_work if self.narrow_work and self.is_narrow(work) else self.work
         constants = self.held * held + self.weights * kept + self.streamed * streamed
-        near, far = self.read_again(work, caches)
-        again = self.refetch * near + max(self.reread, self.refetch) * far
         fixed = self.row * work.batches * work.rows + self.call
-        return multiply * self.multiplied(work) + constants + again + fixed
+        return multiply * self.multiplied(work) + constants + self.reading_again(work, caches) + fixed
+
+    def reading_again(self, work: Work, caches: tuple[int, int]) -> float:
+        """What it takes to read what is read more than once."""
+        near, far = self.read_again(work, caches)
+        return self.refetch * near + max(self.reread, self.refetch) * far
 
     def nanoseconds(self, work: Work, caches: tuple[int, int], between: int = 0) -> float:
         """What a node takes."""

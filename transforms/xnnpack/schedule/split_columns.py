@@ -125,7 +125,7 @@ class _Times:
 def _split(node: Product, profiles: Sequence[CostProfile], ctx: XirContext) -> None:
     """Split a product into as many parts as all processors gain most by, if they gain enough."""
     work = node_costs.work_of(node)
-    if work is None or not all(map(_reads_again, profiles, [work] * len(profiles))):
+    if work is None or not all(_reads_again(work, each) for each in profiles):
         return
     parts = {sizes: [_times(node, work, sizes, each) for each in profiles] for sizes in _parts(work, profiles)}
     if not parts:
@@ -147,8 +147,9 @@ def _split(node: Product, profiles: Sequence[CostProfile], ctx: XirContext) -> N
         Rewriter.replace_op(node, list(_made(node, sizes, ctx)))
 
 
-def _reads_again(profile: CostProfile, work: Work) -> bool:
-    return profile.knows(work) and any(profile.kernels[work.kernel].read_again(work, profile.caches))
+def _reads_again(work: Work, profile: CostProfile) -> bool:
+    """Whether a product spends time on reading weights again, as far as the profile knows."""
+    return profile.knows(work) and profile.kernels[work.kernel].reading_again(work, profile.caches) > 0
 
 
 def _parts(work: Work, profiles: Sequence[CostProfile]) -> list[tuple[int, ...]]:
