@@ -45,13 +45,29 @@ def small_cache(tmp_path: Path) -> str:
     return str(file)
 
 
+def test_an_embedding_shares_its_weights_with_the_product(small_cache: str) -> None:
+    """So they are stored once, whole."""
+    embedding, head = nn.Embedding(100, 48), nn.Linear(48, 100, bias=False)
+    split = Splitting(small_cache)
+    index = torch.arange(9).reshape(1, 9)
+    sizes = []
+    for tied in (False, True):
+        if tied:
+            head.weight = embedding.weight
+        program = xir.to_edge(torch.export.export(nn.Sequential(embedding, nn.ReLU(), head).eval(), (index,)))
+        lowered = program.to_backend(split)
+        assert any(ops_in(lowered.module, xnnpack.ConcatenateOp)) != tied
+        sizes.append(len(lowered.to_executorch().buffer))
+    assert sizes[1] < sizes[0] - 15_000
+
+
 @pytest.mark.parametrize(
     ("model", "shape", "parts"),
     [
         (nn.Sequential(nn.Linear(48, 100), nn.ReLU(), nn.Linear(100, 40, bias=False)), (2, 9, 48), 4),
         (nn.Conv2d(96, 100, 1), (2, 96, 11, 9), 5),
         (nn.Sequential(nn.Conv2d(6, 30, 3, 2, 1, 2), nn.ReLU6()), (1, 6, 13, 12), 2),
-        (nn.Conv2d(8, 64, 3, groups=2), (1, 8, 9, 9), 0),
+        (nn.Conv2d(14, 48, 3, groups=2), (1, 14, 9, 9), 0),
     ],
     ids=["linear", "pointwise", "dilated", "groups"],
 )

@@ -115,7 +115,9 @@ def estimated_work_of(node: NodeOp) -> Work | None:
         return None
     floats = FLOAT_BYTES * sum(prod(shape_of(value)) for value in values)
     share = sum(tensor_bytes(value.type) or 0 for value in values) / max(floats, 1)
-    return replace(work, traffic=int(share * work.traffic), weights=int(share * work.weights))
+    sizes = (work.traffic, work.weights, work.row_bytes, work.column_bytes)
+    traffic, weights, row, column = (int(share * size) for size in sizes)
+    return replace(work, traffic=traffic, weights=weights, row_bytes=row, column_bytes=column)
 
 
 def _on_floats(node: NodeOp) -> Work | None:

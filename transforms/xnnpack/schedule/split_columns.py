@@ -8,19 +8,19 @@ transformer's time. Products of fewer columns have smaller blocks, and what join
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from xir.cost.processors import caveat, least_saved, processors
 from xir.cost.profile import CostProfile
 from xir.cost.work import Work
-from xir.dialects import xnnpack
+from xir.dialects import edge, xnnpack
 from xir.dialects.xnnpack.base import element_type, shape_of
 from xir.ir.analyses import ValueAnalysis
 from xir.ir.annotations import COMPOSED
@@ -48,9 +48,10 @@ Product = xnnpack.FullyConnectedOp | xnnpack.Conv2dOp
 class SplitColumnsPass(XirPass):
     """Split products by columns, and join their results, where XNNPACK would read their weights again and again.
 
-    Those are linear layers and convolutions of one group with constant weights in fp32, of which no other node reads
-    any. Cost profiles say how large a block of columns XNNPACK takes and what it costs to read weights again; without
-    one nothing changes, and with several, the split has to be faster by each of them.
+    Those are linear layers and convolutions of one group with constant weights in fp32 that nothing else reads, as an
+    embedding may: parts of them would be stored a second time. Cost profiles say how large a block of columns XNNPACK
+    takes and what it costs to read weights again; without one nothing changes, and with several, the split has to be
+    faster by each of them.
 
     Before:
     ```mlir
@@ -86,17 +87,17 @@ class SplitColumnsPass(XirPass):
         if not profiles:
             return
         constants = node_costs.stored_constants(op)
+        outside = {constant.value for constant in ops_in(op, edge.ConstantOp)}
+        own = {value for value, stored in constants.items() if stored.readers == 1 and value not in outside}
         for subgraph in ops_in(op, xnnpack.SubgraphOp):
-            products = [
-                node for node in subgraph.block.ops if isinstance(node, Product) and _may_split(node, constants)
-            ]
+            products = [node for node in subgraph.block.ops if isinstance(node, Product) and _may_split(node, own)]
             for node in products:
                 _split(node, profiles, ctx)
             erase_dead_ops(subgraph.block, xnnpack.ConstantOp)
 
 
-def _may_split(node: Product, constants: node_costs.StoredConstants) -> bool:
-    """Whether it is a product in fp32 by weights of its own."""
+def _may_split(node: Product, own: Set[Attribute]) -> bool:
+    """Whether it is a product in fp32 by weights of its own, which `own` has."""
     filter = node.filter.owner
     if not isinstance(filter, xnnpack.ConstantOp) or COMPOSED in node.attributes:
         return False
@@ -104,7 +105,7 @@ def _may_split(node: Product, constants: node_costs.StoredConstants) -> bool:
         return False
     others = (*node.operands, node.output)
     is_known = node.bias is None or isinstance(node.bias.owner, xnnpack.ConstantOp)
-    return is_known and constants[filter.value].readers == 1 and all(element_type(each) == f32 for each in others)
+    return is_known and filter.value in own and all(element_type(each) == f32 for each in others)
 
 
 @dataclass(frozen=True)
