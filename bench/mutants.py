@@ -87,6 +87,9 @@ ORDERS = 0.3
 SECONDS = 240
 """Of processor time, for one run."""
 
+PASS_SECONDS = 5.0
+"""Of wall time, for one pass; one that takes longer is to be found as one that does not end."""
+
 MEMORY = 12 << 30
 """Bytes of addresses, for one run."""
 
@@ -153,7 +156,7 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     try:
         module = parse_module(ctx, path.read_text(encoding="utf-8"), str(path))
         function = functions_of(module)[0].sym_name.data
-        manager = PassManager(ctx, passes_of(pipeline))
+        manager = PassManager(ctx, passes_of(pipeline), pass_seconds=None if current else PASS_SECONDS)
         if current is not None:
             manager.before_pass.append(lambda each, _: current.__setitem__(0, each.name))
             manager.after_pass.append(lambda *_: current.__setitem__(0, "lower-to-pte"))
@@ -186,7 +189,7 @@ def bisected_with(mutant: Mutant, case: int, programs: Path, test: Path) -> dict
     setattr(builtins, WORKS, lambda: None)
     sys.meta_path.insert(0, Planter(mutant.file, mutant.source()))
     name, pipeline = CASES[case]
-    return bisected(programs / f"{name}.mlir", pipeline, test)
+    return bisected(programs / f"{name}.mlir", pipeline, test, flags=[f"--pass-seconds={PASS_SECONDS:g}"])
 
 
 def note_ops(frame: FrameType | None, lines: set[str], near: set[str]) -> None:

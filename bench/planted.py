@@ -185,12 +185,14 @@ def modules_besides_xir() -> list[str]:
     return [name for name in sys.modules if name.partition(".")[0] not in ("xir", "__main__", "bench")]
 
 
-def bisected(program: Path, pipeline: str, test: Path, quantize: str | None = None) -> dict[str, Any]:
+def bisected(
+    program: Path, pipeline: str, test: Path, quantize: str | None = None, flags: Sequence[str] = ()
+) -> dict[str, Any]:
     """What `xir-bisect` prints, and whether its test fails, in a process in which something is planted."""
     from xir.tools.xir_bisect import main
 
     printed = io.StringIO()
-    arguments = [str(program), pipeline, "-o", str(test)]
+    arguments = [str(program), pipeline, "-o", str(test), *flags]
     if quantize is not None:
         arguments += ["--quantize", quantize]
         if program.stem in CALIBRATED:
@@ -216,7 +218,7 @@ def passes(test: Path) -> bool:
     from xir.tools.xir_opt import main
 
     run = test.read_text(encoding="utf-8").partition("\n")[0]
-    found = re.fullmatch(r"// RUN: xir-opt (--pass-pipeline)='(.*?)'( --verify-numerics\S*)? %s \| filecheck %s", run)
+    found = re.fullmatch(r"// RUN: xir-opt (--pass-pipeline)='(.*?)'( --(?:verify-numerics|pass-seconds)\S*)? %s \| filecheck %s", run)
     assert found is not None, run
     arguments = [f"--pass-pipeline={found[2]}", *(found[3] or "").split(), str(test), "-o", os.devnull]
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):

@@ -10,11 +10,16 @@ from xir.ir.context import XirContext
 from xir.ir.printer import PrintOptions, module_to_text
 
 
-def lit_test(failure: Failure, module: ModuleOp, ctx: XirContext, rtol: float = 0.0) -> str:
+def lit_test(
+    failure: Failure, module: ModuleOp, ctx: XirContext, rtol: float = 0.0, pass_seconds: float | None = None
+) -> str:
     """A test whose RUN line repeats the failure on `module`, which CHECK lines hold to pass every function through."""
     what = failure.diagnostic.message
-    tolerance = f"={rtol:g}" if rtol else ""
-    check = f" --verify-numerics{tolerance}" if failure.fault is Fault.WRONG else ""
+    check = ""
+    if failure.fault is Fault.WRONG:
+        check = f" --verify-numerics={rtol:g}" if rtol else " --verify-numerics"
+    elif failure.fault is Fault.ENDLESS:
+        check = f" --pass-seconds={pass_seconds:g}"
     lines = [
         f"// RUN: xir-opt --pass-pipeline='builtin.module({failure.pipeline})'{check} %s | filecheck %s",
         "",

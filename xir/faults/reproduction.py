@@ -15,7 +15,7 @@ from xir.ir.context import XirContext
 from xir.ir.diagnostics import AlreadyReportedError, Diagnostic, DiagnosticError, Severity
 from xir.ir.functions import functions_of
 from xir.ir.internal_errors import InternalError
-from xir.ir.passes import PassManager, XirPass
+from xir.ir.passes import EndlessPassError, PassManager, XirPass
 from xir.ir.provenance import drop_origins
 from xir.ir.rewriting import RewriteCounter
 from xir.ir.verifier import verify
@@ -28,6 +28,7 @@ class Fault(Enum):
     WRONG = "computes something else"
     CRASH = "crashes, or leaves what does not verify"
     REFUSED = "refuses the program"
+    ENDLESS = "does not end"
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,13 @@ class Failure:
         return ",".join(map(str, self.passes))
 
     def repeats(self, other: Failure | None) -> bool:
-        """Whether another run, of these passes, has gone wrong in the same way: in the same pass, and if that does not
-        compute something else, with the same message but for names, numbers and types in it.
+        """Whether another run, of these passes, has gone wrong in the same way: in the same pass, and if that crashes or
+        refuses the program, with the same message but for names, numbers and types in it.
         """
         if other is None or other.fault is not self.fault or other.culprit != self.culprit:
             return False
-        return self.fault is Fault.WRONG or kind_of(other.diagnostic) == kind_of(self.diagnostic)
+        is_told_by_message = self.fault in (Fault.CRASH, Fault.REFUSED)
+        return not is_told_by_message or kind_of(other.diagnostic) == kind_of(self.diagnostic)
 
 
 def kind_of(diagnostic: Diagnostic) -> str:
@@ -87,6 +89,14 @@ def does_not_verify(diagnostic: Diagnostic) -> bool:
     return any("does not verify" in each.message for each in diagnostic.notes)
 
 
+def fault_of(error: DiagnosticError | InternalError) -> Fault:
+    """How a pass goes wrong that ends in an error."""
+    if isinstance(error, EndlessPassError):
+        return Fault.ENDLESS
+    crashed = isinstance(error, InternalError) or does_not_verify(error.diagnostic)
+    return Fault.CRASH if crashed else Fault.REFUSED
+
+
 def run(
     module: ModuleOp,
     ctx: XirContext,
@@ -94,9 +104,11 @@ def run(
     *,
     checker: NumericsChecker | None = None,
     counters: dict[str, RewriteCounter] | None = None,
+    pass_seconds: float | None = None,
     progress: Callable[[XirPass], None] | None = None,
 ) -> Failure | None:
-    """Run passes on a copy of `module`; the first failure, None if all goes well. A `checker` checks its numbers.
+    """Run passes on a copy of `module`; the first failure, None if all goes well. A `checker` checks its numbers, and
+    what runs for longer than `pass_seconds` counts as endless.
 
     DiagnosticError if the module itself does not verify, or if the checker's inputs do not fit it.
     """
@@ -114,7 +126,7 @@ def run(
         if progress is not None:
             progress(each)
 
-    manager = PassManager(ctx, passes, rewrite_counters=counters)
+    manager = PassManager(ctx, passes, rewrite_counters=counters, pass_seconds=pass_seconds)
     if checker is not None:
         checker.attach(manager)
     manager.before_pass.insert(0, keep)
@@ -131,8 +143,7 @@ def run(
         except (DiagnosticError, InternalError) as error:
             if not since:
                 raise
-            crashed = isinstance(error, InternalError) or does_not_verify(error.diagnostic)
-            return failure(Fault.CRASH if crashed else Fault.REFUSED, error.diagnostic)
+            return failure(fault_of(error), error.diagnostic)
         except AlreadyReportedError:
             errors = [each for each in said if each.severity is Severity.ERROR]
             return failure(Fault.REFUSED, errors[0])

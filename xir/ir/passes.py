@@ -30,6 +30,7 @@ from xir.ir.numerics import Numerics
 from xir.ir.options import has_no_default, is_option_type, option_text, values_of
 from xir.ir.provenance import drop_origins
 from xir.ir.remarks import heard_remarks
+from xir.ir.time_limit import OutOfTimeError, time_limit
 from xir.ir.verifier import verify
 
 if TYPE_CHECKING:
@@ -113,6 +114,10 @@ def unregistered_hint(name: str) -> str:
     return f"; {missing.__name__} in {place} is not registered: decorate it with @register_pass of xir.plugin"
 
 
+class EndlessPassError(DiagnosticError):
+    """A pass, or the verifier behind it, that has not ended within the limit of time."""
+
+
 PassHook = Callable[[XirPass, ModuleOp], None]
 
 
@@ -134,14 +139,17 @@ class PassManager:
     """Called by who runs the passes once more, with the module as it came."""
     rewrite_counters: dict[str, RewriteCounter] | None = None
     """By the name of a pass, what counts or stops its rewrites; None counts none. Passes get theirs when they run."""
+    pass_seconds: float | None = None
+    """How long a pass may run; in the main thread alone (`time_limit`). None lets each come to its end."""
     timings: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     """Name and wall-clock seconds of each pass and verification so far, in order."""
 
     def run(self, module: ModuleOp) -> None:
         """Run the passes on `module` in place.
 
-        DiagnosticError for the first failure; AlreadyReportedError if a pass emitted errors and returned;
-        InternalError if a pass or the verifier raised anything else.
+        DiagnosticError for the first failure, EndlessPassError if a pass ran for longer than `pass_seconds`;
+        AlreadyReportedError if a pass emitted errors and returned; InternalError if a pass or the verifier raised
+        anything else.
         """
         passes = list(self.passes)
         self.ctx.tracks_origins = any(each.uses_origins for each in passes)
@@ -218,10 +226,13 @@ class PassManager:
         """Do a step's work on the module."""
         start = time.perf_counter()
         try:
-            with paused_collection():
+            with paused_collection(), time_limit(self.pass_seconds):
                 work()
         except (DiagnosticError, AlreadyReportedError, PassFailedException):
             raise
+        except OutOfTimeError as error:
+            where = op_in_work(error, module)
+            raise EndlessPassError(where, f"{step} has not ended after {self.pass_seconds:g} s") from None
         except MemoryError as error:
             # A few characters of text may stand for a constant of any size, which is no bug of a pass.
             message = " ".join(f"{step} needs more memory than there is: {error}".rstrip(": ").split())

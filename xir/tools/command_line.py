@@ -6,6 +6,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any, NoReturn
 
 from xir.ir.shown_text import shortened
@@ -79,6 +80,23 @@ class ArgumentParser(argparse.ArgumentParser):
         begun = [flag for flag in flags if len(name) > 2 and flag.startswith(name)]
         close = begun if len(begun) == 1 else difflib.get_close_matches(name, flags, n=1, cutoff=0.8)
         return f"; did you mean '--{close[0]}'?" if close else ""
+
+
+def add_pass_seconds(parser: Any, what: str) -> None:
+    """Add the limit of time of each pass, to a parser or a group of one; `what` becomes of one that takes longer."""
+    parser.add_argument(
+        "--pass-seconds", type=_positive, metavar="S", help=f"{what} a pass after this many seconds (default: no limit)"
+    )
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
+    return value
 
 
 def add_run_limits(parser: argparse.ArgumentParser, goes_with: str = "") -> None:

@@ -13,7 +13,7 @@ from xir.files import atomic_file
 from xir.models.errors import ModelError
 from xir.plugin_loading import PluginError, load_installed_plugins, load_named_plugins
 from xir.tools import program
-from xir.tools.command_line import ArgumentParser, UsageError, add_run_limits, run_limits
+from xir.tools.command_line import ArgumentParser, UsageError, add_pass_seconds, add_run_limits, run_limits
 from xir.tools.devices import add_device_options, reachable_device
 from xir.tools.missing_packages import missing_package
 
@@ -57,6 +57,7 @@ def argument_parser() -> argparse.ArgumentParser:
         help="with --pte: shared libraries of kernels and backends, separated by commas; they take precedence over the "
         "runtime's own",
     )  # fmt: skip
+    add_pass_seconds(parser, "count as endless")
     add_run_limits(parser, "--pte")
     add_device_options(parser, "with --pte: run the file on")
     parser.add_argument("--no-reduce", action="store_true", help="write no test")
@@ -110,7 +111,8 @@ def _bisect(options: argparse.Namespace) -> int:
     if options.inputs is not None:
         inputs = load_inputs(options.inputs.split(","), functions_of(module)[0])
     with step("Looking for the pass"):
-        culprit = find_culprit(module, ctx, passes, inputs=inputs, rtol=options.rtol)
+        limits: dict[str, Any] = {"rtol": options.rtol, "pass_seconds": options.pass_seconds}
+        culprit = find_culprit(module, ctx, passes, inputs=inputs, **limits)
     if culprit is None:
         print(f"{options.program}: {len(passes)} passes, each computes what was before it")
         return 0
@@ -122,7 +124,8 @@ def _bisect(options: argparse.Namespace) -> int:
 
     def interesting(smaller: ModuleOp) -> bool:
         checker = NumericsChecker(rtol=options.rtol) if failure.fault is Fault.WRONG else None
-        return failure.repeats(run(smaller, failure.ctx, failure.passes, checker=checker))
+        found = run(smaller, failure.ctx, failure.passes, checker=checker, pass_seconds=options.pass_seconds)
+        return failure.repeats(found)
 
     with step("Reducing the program"):
         if interesting(failure.before):
@@ -132,7 +135,7 @@ def _bisect(options: argparse.Namespace) -> int:
                 print(f"note: {kept} constant{'' if kept == 1 else 's'} keep their values, which it takes to see it")
         else:
             print("note: only the given inputs show it, so the test is the whole program")
-    text = lit_test(failure, smallest, failure.ctx, options.rtol)
+    text = lit_test(failure, smallest, failure.ctx, options.rtol, options.pass_seconds)
     with atomic_file(Path(options.output)) as file:
         file.write(text.encode("utf-8"))
     count = size_of(smallest)
@@ -189,7 +192,9 @@ def told(culprit: Culprit) -> str:
     from xir.ir.location import format_location, origins_of
 
     failure = culprit.failure
-    lines = [str(failure.diagnostic), f"pass: {failure.culprit}"]
+    lines = [str(failure.diagnostic), f"pass: {culprit.maker or failure.culprit}"]
+    if culprit.maker is not None:
+        lines.append(f"refused by: {failure.culprit}, which takes the program without that pass's rewrites")
     if culprit.number:
         lines.append(f"rewrite: {culprit.number} of {culprit.count}")
     elif culprit.rewrite is not None:

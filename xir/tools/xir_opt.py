@@ -216,7 +216,13 @@ def _compile(
     from xir.transforms.delegate.forming.late_refusals import run_passes
 
     start = time.perf_counter()
-    manager = PassManager(ctx, passes, verify_each=options.verify_each, rewrite_counters=_rewrite_counters(options))
+    manager = PassManager(
+        ctx,
+        passes,
+        verify_each=options.verify_each,
+        rewrite_counters=_rewrite_counters(options),
+        pass_seconds=options.pass_seconds,
+    )
     reproducer = None
     if options.crash_reproducer is not None:
         reproducer = CrashReproducer(Path(options.crash_reproducer))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xir import __version__
 from xir.ir.split_input import SPLIT_MARKER
 from xir.plugin_loading import PLUGIN_HELP
-from xir.tools.command_line import ArgumentParser, UsageError
+from xir.tools.command_line import ArgumentParser, UsageError, add_pass_seconds
 from xir.transforms.pipelines import PIPELINES
 from xir.transforms.registry import PASSES, describe, passes_of, pipeline_texts
 
@@ -152,6 +152,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     checks.add_argument("--run-reproducer", action="store_true", help="run the pipeline in the input, a reproducer")
     add_numerics_arguments(checks)
+    add_pass_seconds(checks, "refuse to go on with")
     checks.add_argument(
         "--mlir-debug-counter", metavar="COUNTERS", action="append", default=[],
         help="<pass>-count=N,…: limit a pass to its first N rewrites",

@@ -127,6 +127,52 @@ def test_a_crash_is_bisected(bench: Workbench, monkeypatch: pytest.MonkeyPatch) 
     assert "pass: fuse-conv-relu" in told
 
 
+def test_a_pass_that_does_not_end(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found, and its test ends by itself."""
+
+    def endless(low: float, high: float) -> Any:
+        while low == low:
+            pass
+
+    lines = [line for line in CHAIN.splitlines() if "edge.exp" not in line and "edge.sigmoid" not in line]
+    text = "\n".join(lines).replace("%2, %0", "%2, %y").replace("return %5, %0", "return %4, %y")
+    bench.program = bench.written("short.mlir", text)
+    with monkeypatch.context() as planted:
+        planted.setattr(fuse_conv_relu, "bounds", endless)
+        told = bench.bisect("--pass-seconds 1")
+        assert f"{bench.program}:4:8: error: pass 'fuse-conv-relu' has not ended after 1 s" in told
+        assert "pass: fuse-conv-relu\n" in told
+        assert f"FuseClamp at 'xnnpack.clamp', {bench.program}:4:8\n" in told
+        assert "a test of 2 ops" in told
+        run = bench.text.partition("\n")[0]
+        assert run.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu)' --pass-seconds=1 %s")
+        bench.refuses(bench.opt, f"--fuse-conv-relu --pass-seconds=1 {bench.culprit}", "has not ended after 1 s")
+    bench.opt(f"--fuse-conv-relu --pass-seconds=60 {bench.culprit}")
+    bench.refuses(bench.opt, f"--pass-seconds=0 {bench.culprit}", "expected a number above 0, got '0'")
+
+
+def test_a_pass_makes_what_a_later_one_refuses(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes it is named, and the test is of both."""
+    right = writer._kind_of  # pyright: ignore[reportPrivateUsage]
+
+    def refusing(op: Any) -> Any:
+        if op.name == "xnnpack.binary" and "output_max" in op.properties:
+            raise DiagnosticError(op, "sums have no bounds here")
+        return right(op)
+
+    with monkeypatch.context() as planted:
+        planted.setattr(writer, "_kind_of", refusing)
+        told = bench.bisect()
+        assert f"{bench.program}:6:8: error: sums have no bounds here\npass: fuse-conv-relu\n" in told
+        assert "refused by: lower-to-pte, which takes the program without that pass's rewrites\nrewrite: 1 of 2" in told
+        assert "a test of 2 ops" in told
+        bench.opt(f"--fuse-conv-relu --lower-to-pte {bench.culprit}", code=1)
+        # What no pass makes is the program's own.
+        planted.setattr(writer, "_kind_of", lambda op: (_ for _ in ()).throw(DiagnosticError(op, "nothing is taken")))
+        assert "error: nothing is taken\npass: lower-to-pte\n" in bench.bisect("--no-reduce")
+    assert bench.text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu,")
+
+
 def test_reduce_what_is_wrong(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     # Of the pipeline the pass is left, and what makes nodes of the ops.
