@@ -29,6 +29,7 @@ GRAY = "#808890"
 
 FORM_NAMES = {"portable": "fp32, portable kernels", "fp32": "fp32", "int8": "int8, static", "int4": "4-bit weights"}
 FORM_NOTES = {
+    "fp32": "OpenVINO is told to compute in fp32: by default it computes in bf16 where the processor has it.",
     "int8": "By each runtime's own quantiser, on the same eight inputs. [Trained models](trained_models.md) show what\n"
     "quantisers cost in accuracy.",
     "int4": "Of linear layers, in groups of 32. Activations become 8 bits at run time; OpenVINO's stay in float.",
@@ -43,9 +44,9 @@ def draw_page(results: Sequence[Results], page: Path) -> list[Path]:
         "# Performance",
         "",
         "`make tables` measures what the machine has, keeps the numbers in `bench/results/`, and writes this page from",
-        "them. Weights are random, inputs of the models' own shape. *First* is the first iteration after loading,",
-        "*median* that of alternating rounds with the runtimes in turn, *memory* what loading and the first iteration",
-        "add to a process at its peak, on one thread, *compile* the time from the exported program to the file.",
+        "them. Weights are random, inputs of the models' own shape. Times are medians of alternating rounds with the",
+        "runtimes in turn, *first* is the first iteration after loading, and *memory* what both add to a process at",
+        "its peak, on one thread; *compile* is the time from the exported program to the file.",
         "Absolute times differ between machines and hours; what can be quoted is a ratio within one run.",
         "",
     ]
@@ -81,25 +82,31 @@ def title(model: str) -> str:
     return MODELS[model].summary if model in MODELS else model
 
 
-def order(row: Row) -> tuple[str, int, int]:
-    """Where a row stands: by model and threads, then by runtime as in the legend."""
+def order(row: Row) -> tuple[str, int]:
+    """Where a row stands: by model, then by runtime as in the legend."""
     names = list(COLORS)
-    return row.model, row.threads, names.index(row.runtime) if row.runtime in COLORS else len(names)
+    return row.model, names.index(row.runtime) if row.runtime in COLORS else len(names)
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """Markdown; the last column is the median over ExecuTorch's of the same threads, where that was measured."""
-    stock = {(row.model, row.threads): row.median_ms for row in rows if row.runtime == "ExecuTorch"}
-    lines = [
-        "| model | threads | runtime | first, ms | median, ms | of ExecuTorch's | memory, MB | file, MB | compile, s |",
-        "|:--|--:|:--|--:|--:|--:|--:|--:|--:|",
-    ]
-    for row in sorted(rows, key=order):
-        other = stock.get((row.model, row.threads))
-        ratio = "" if other is None or row.runtime == "ExecuTorch" else f"{row.median_ms / other:.2f}"
-        cells = [title(row.model), row.threads, row.runtime, f"{row.first_ms:.2f}", f"{row.median_ms:.2f}", ratio]
+    """Markdown, a line for each runtime of a model: the median on each number of threads, and behind it what that is of
+    ExecuTorch's, where both were measured. First run, memory, file and compilation are of the fewest threads.
+    """
+    threads = sorted({row.threads for row in rows})
+    medians = {(row.model, row.runtime, row.threads): row.median_ms for row in rows}
+    shown = {(row.model, row.runtime): row for row in sorted(rows, key=lambda row: -row.threads)}
+    counts = [f"{count} thread{'' if count == 1 else 's'}, ms | of ExecuTorch's" for count in threads]
+    columns = ["model", "runtime", "first, ms", *counts, "memory, MB", "file, MB", "compile, s"]
+    lines = [f"| {' | '.join(columns)} |", f"|:--|:--|{'--:|' * (4 + 2 * len(threads))}"]
+    for row in sorted(shown.values(), key=order):
+        cells = [title(row.model), row.runtime, f"{row.first_ms:.2f}"]
+        for count in threads:
+            median = medians.get((row.model, row.runtime, count))
+            stock = medians.get((row.model, "ExecuTorch", count))
+            cells.append("" if median is None else f"{median:.2f}")
+            cells.append("" if not median or not stock or row.runtime == "ExecuTorch" else f"{median / stock:.2f}")
         cells += [f"{row.memory_bytes / 1e6:.1f}", f"{row.file_bytes / 1e6:.2f}", f"{row.compile_s:.1f}"]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -111,12 +118,13 @@ def draw_plot(rows: Sequence[Row], path: Path) -> bool:
 
     mpl.use("svg")
     from matplotlib import pyplot  # pyright: ignore[reportMissingImports]
+    from matplotlib.patches import Rectangle  # pyright: ignore[reportMissingImports]
 
     threads = min(row.threads for row in rows)
     rows = sorted((row for row in rows if row.threads == threads), key=order)
     models = list(dict.fromkeys(row.model for row in rows))
     runtimes = list(dict.fromkeys(row.runtime for row in rows))
-    settings: dict[str, Any] = {
+    settings: Any = {
         "svg.fonttype": "none",  # text stays text, in the reader's font
         "svg.hashsalt": "xir",  # the same rows give the same bytes
         "text.color": GRAY,
@@ -142,7 +150,7 @@ def draw_plot(rows: Sequence[Row], path: Path) -> bool:
         axes.set_xlim(0, 1.15)
         axes.set_xticks([])
         axes.spines[["top", "right", "bottom"]].set_visible(False)
-        handles = [pyplot.Rectangle((0, 0), 1, 1, color=COLORS.get(name, GRAY)) for name in runtimes]
+        handles = [Rectangle((0, 0), 1, 1, color=COLORS.get(name, GRAY)) for name in runtimes]
         axes.legend(handles, runtimes, frameon=False, fontsize=8, loc="lower right")
         plural = "" if threads == 1 else "s"
         axes.set_title(f"Median latency, {threads} thread{plural}, of each model's slowest", fontsize=9, loc="left")

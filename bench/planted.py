@@ -44,6 +44,9 @@ MOST_SECONDS = 60.0
 MOST_OPS = 10
 """Of a test."""
 
+CHECK = r"( --(?:verify-numerics|pass-seconds)\S*)?"
+"""What the RUN line of a test says besides its passes."""
+
 PATTERNS = {"densify-experts": 24}
 """Passes that recognise a computation of more ops than that, which their tests need to have -> the most of these."""
 
@@ -218,7 +221,7 @@ def passes(test: Path) -> bool:
     from xir.tools.xir_opt import main
 
     run = test.read_text(encoding="utf-8").partition("\n")[0]
-    found = re.fullmatch(r"// RUN: xir-opt (--pass-pipeline)='(.*?)'( --(?:verify-numerics|pass-seconds)\S*)? %s \| filecheck %s", run)
+    found = re.fullmatch(rf"// RUN: xir-opt (--pass-pipeline)='(.*?)'{CHECK} %s \| filecheck %s", run)
     assert found is not None, run
     arguments = [f"--pass-pipeline={found[2]}", *(found[3] or "").split(), str(test), "-o", os.devnull]
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):

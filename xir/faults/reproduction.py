@@ -63,8 +63,8 @@ class Failure:
         return ",".join(map(str, self.passes))
 
     def repeats(self, other: Failure | None) -> bool:
-        """Whether another run, of these passes, has gone wrong in the same way: in the same pass, and if that crashes or
-        refuses the program, with the same message but for names, numbers and types in it.
+        """Whether another run, of these passes, has gone wrong in the same way: in the same pass, and if that crashes
+        or refuses the program, with the same message but for names, numbers and types in it.
         """
         if other is None or other.fault is not self.fault or other.culprit != self.culprit:
             return False

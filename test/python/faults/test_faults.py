@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from reference.tools import Tool
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from xir.dialects import edge
+from xir.dialects import edge, xnnpack
 from xir.emitter.xnnpack import writer
 from xir.faults.program_reduction import size_of, with_random_constants
 from xir.faults.random_constants import constants_of, vary
@@ -21,10 +22,12 @@ from xir.ir.constants import storage_array
 from xir.ir.context import XirContext
 from xir.ir.diagnostics import DiagnosticError
 from xir.ir.parser import parse_module
+from xir.ir.walking import ops_in
 from xir.tools.xir_bisect import main as xir_bisect
 from xir.tools.xir_opt import main as xir_opt
 from xir.tools.xir_reduce import main as xir_reduce
 from xir.transforms.pte import plan_memory
+from xir.transforms.pte.lower_to_pte import LowerToPtePass
 from xir.transforms.xnnpack.legalizations import RULES, NodeBuilder, RuleInfo
 from xir.transforms.xnnpack.optimize import fuse_conv_relu
 
@@ -153,22 +156,26 @@ def test_a_pass_that_does_not_end(bench: Workbench, monkeypatch: pytest.MonkeyPa
 
 def test_a_pass_makes_what_a_later_one_refuses(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever makes it is named, and the test is of both."""
-    right = writer._kind_of  # pyright: ignore[reportPrivateUsage]
+    right = LowerToPtePass.apply
 
-    def refusing(op: Any) -> Any:
-        if op.name == "xnnpack.binary" and "output_max" in op.properties:
-            raise DiagnosticError(op, "sums have no bounds here")
-        return right(op)
+    def refusing(own: Any, ctx: XirContext, module: ModuleOp) -> None:
+        for op in ops_in(module, xnnpack.BinaryOp):
+            if "output_max" in op.properties:
+                raise DiagnosticError(op, "sums have no bounds here")
+        right(own, ctx, module)
+
+    def refusing_all(own: Any, ctx: XirContext, module: ModuleOp) -> None:
+        raise DiagnosticError(module, "nothing is taken")
 
     with monkeypatch.context() as planted:
-        planted.setattr(writer, "_kind_of", refusing)
+        planted.setattr(LowerToPtePass, "apply", refusing)
         told = bench.bisect()
         assert f"{bench.program}:6:8: error: sums have no bounds here\npass: fuse-conv-relu\n" in told
-        assert "refused by: lower-to-pte, which takes the program without that pass's rewrites\nrewrite: 1 of 2" in told
+        assert "refused by: lower-to-pte, which takes the program without that pass's rewrites\nrewrite: 2 of 2" in told
         assert "a test of 2 ops" in told
         bench.opt(f"--fuse-conv-relu --lower-to-pte {bench.culprit}", code=1)
         # What no pass makes is the program's own.
-        planted.setattr(writer, "_kind_of", lambda op: (_ for _ in ()).throw(DiagnosticError(op, "nothing is taken")))
+        planted.setattr(LowerToPtePass, "apply", refusing_all)
         assert "error: nothing is taken\npass: lower-to-pte\n" in bench.bisect("--no-reduce")
     assert bench.text.startswith("// RUN: xir-opt --pass-pipeline='builtin.module(fuse-conv-relu,")
 

@@ -43,12 +43,15 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_has_what_was_measured(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
-    draw_page([results(row("ExecuTorch", 8.0), row("xir", 4.0), row("xir", 2.0, threads=2))], page)
+    rows = [row("ExecuTorch", 8.0), row("xir", 4.0), row("xir", 2.0, threads=2), row("OpenVINO", 3.0, threads=2)]
+    draw_page([results(*rows)], page)
     text = page.read_text()
     assert "## A Processor (R) 9\n\n2 cores, 2026-01-02; torch 2.13.0." in text
-    assert "| MobileNetV2 | 1 | xir | 9.50 | 4.00 | 0.50 | 20.0 | 14.00 | 1.5 |" in text
-    assert "| MobileNetV2 | 1 | ExecuTorch | 9.50 | 8.00 |  | 20.0 | 14.00 | 1.5 |" in text
-    assert "| MobileNetV2 | 2 | xir | 9.50 | 2.00 |  | 20.0 | 14.00 | 1.5 |" in text  # nothing to compare with
+    assert "| runtime | first, ms | 1 thread, ms | of ExecuTorch's | 2 threads, ms | of ExecuTorch's | memory" in text
+    # On two threads there is nothing to compare with.
+    assert "| MobileNetV2 | xir | 9.50 | 4.00 | 0.50 | 2.00 |  | 20.0 | 14.00 | 1.5 |" in text
+    assert "| MobileNetV2 | ExecuTorch | 9.50 | 8.00 |  |  |  | 20.0 | 14.00 | 1.5 |" in text
+    assert "| MobileNetV2 | OpenVINO | 9.50 |  |  | 3.00 |  | 20.0 | 14.00 | 1.5 |" in text
     assert "int8" not in text
 
 
