@@ -10,7 +10,7 @@ import pytest
 from xir.cost.profile import WAIT, CostProfile, KernelCost, load_profile, parse_profile, shipped
 from xir.cost.work import FLOAT_KERNELS, KERNELS, Kernel, Work
 
-TEXT = load_profile("zen4").text()
+TEXT = replace(load_profile("zen4"), wait=None).text()
 
 
 def test_what_is_written_is_read() -> None:
@@ -137,7 +137,7 @@ def test_threads_share_a_node_and_wait_at_its_end(threads: int, wait: float | No
 
 
 def test_what_threads_wait_is_in_files_from_version_11_on() -> None:
-    profile = load_profile("zen4")
+    profile = replace(load_profile("zen4"), wait=None)
     measured = replace(profile, wait=1234.0)
     assert "wait" not in profile.text()
     assert "\nwait = 1234.0\n" in measured.text()
@@ -157,7 +157,7 @@ def test_files_of_earlier_versions_mean_what_they_meant() -> None:
     old = of_version(7, "generation", "isa", "measured")
     assert (old.generation, old.isa, old.measured) == ("", "", "")
     assert old.kernels == load_profile("zen4").kernels
-    old = of_version(6, "held", "narrow_work")
+    old = of_version(6, "held", "narrow_work", "reread")
     gemm, igemm = old.kernels["gemm"], old.kernels["igemm"]
     assert (gemm.held, gemm.reread) == (gemm.weights, gemm.streamed)
     assert (igemm.held, igemm.reread) == (igemm.weights, 0.0)

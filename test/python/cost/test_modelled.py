@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -12,7 +13,7 @@ import pytest
 from xir.cost.modelled import REACHED, CoreFigures, Product, ProductTile, core_names, load_core, profile_of
 from xir.cost.processors import processors
 from xir.cost.profile import SHIPPED, CostProfile, load_profile
-from xir.cost.work import KERNELS
+from xir.cost.work import DYNAMIC_KERNELS, FLOAT_KERNELS, INTEGER_KERNELS, KERNELS, Kernel
 from xir.transforms.xnnpack.composed_convolutions.choosing import Predicted, fastest, least_gains, worthwhile
 from xir.transforms.xnnpack.composed_convolutions.costs import added_bytes, predicted
 from xir.transforms.xnnpack.composed_convolutions.forms import DIRECT, Axis, Convolution, Form
@@ -50,21 +51,33 @@ def chosen(found: dict[Form, Predicted], profiles: list[CostProfile]) -> Form:
     return fastest(worthwhile(found, least_gains(profiles, is_generic=len(profiles) > 1)))
 
 
-@pytest.mark.parametrize(("name", "typical", "most"), [("zen3", 1.2, 1.8), ("zen4", 1.45, 2.3)])
-def test_the_formula_predicts_measured_processors(name: str, typical: float, most: float) -> None:
-    """Nodes of all kernels, of all sizes that are measured: the median factor, and that of the worst tenth."""
+@pytest.mark.parametrize(
+    ("name", "kernels", "typical", "most"),
+    [
+        ("zen3", FLOAT_KERNELS, 1.2, 1.6),
+        ("zen3", INTEGER_KERNELS, 1.5, 3.0),
+        ("zen4", FLOAT_KERNELS, 1.45, 1.9),
+        ("zen4", INTEGER_KERNELS, 2.2, 4.2),
+        ("zen4", DYNAMIC_KERNELS, 1.9, 6.5),
+    ],
+)
+def test_the_formula_predicts_measured_processors(
+    name: str, kernels: Sequence[Kernel], typical: float, most: float
+) -> None:
+    """Nodes of all sizes that are measured: the median factor, and that of the worst tenth. Those on fp16 are left out,
+    since neither processor computes in it, as cores do that the formula is for."""
     modelled, measured = profile_of(load_core(name)), load_profile(name)
-    known = [sample for sample in samples() if sample.kernel in measured.kernels]
-    works = [work for sample in known for work in sample.works() if measured.knows(work)]
+    works = [
+        work for sample in samples() if sample.kernel in kernels for work in sample.works() if work.kernel in kernels
+    ]
     ratios = [modelled.nanoseconds(work) / measured.nanoseconds(work) for work in works]
     factors = sorted(max(ratio, 1 / ratio) for ratio in ratios)
-    assert len(factors) > 700
+    assert len(factors) > 70
     assert median(factors) < typical
     assert factors[int(0.9 * len(factors))] < most
-    products = [
-        ratio for work, ratio in zip(works, ratios, strict=True) if work.kernel in ("gemm", "igemm", "qs8_gemm")
-    ]
-    assert 0.85 < median(products) < 1.15
+    products = {"gemm", "igemm", "qs8_gemm", "qc8w_igemm"}
+    typical_ratio = median(ratio for work, ratio in zip(works, ratios, strict=True) if work.kernel in products)
+    assert 0.85 < typical_ratio < 1.4
 
 
 @pytest.mark.parametrize("name", MEASURED)
