@@ -118,7 +118,8 @@ class Verdict:
     """What became of a mutant."""
 
     kind: str
-    """`same` file, `right` results, `wrong` results, `fails` with an error."""
+    """`same` file, `right` results, `wrong` results, `fails` with an error, or with the one that there is `without` the
+    rewrites of the pass: then it makes nothing that is wrong, and no tool can know that it should make something."""
     case: int
     error: float = 0.0
     found: Outcome | None = None
@@ -134,10 +135,13 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def compiled(case: int, programs: Path, results: Path, current: list[str] | None = None) -> dict[str, Any]:
+def compiled(
+    case: int, programs: Path, results: Path, current: list[str] | None = None, without: str = ""
+) -> dict[str, Any]:
     """Compile a case, run its file on each set of inputs, and save what comes out: the file's hash, or the error.
 
-    `current` always holds the name of the pass that runs, and that of the one before the emitter behind all.
+    `current` always holds the name of the pass that runs, and that of the one before the emitter behind all. The pass
+    `without` makes no rewrite.
     """
     limit()
     from xir.emitter import emit
@@ -145,6 +149,7 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
     from xir.ir.functions import functions_of
     from xir.ir.parser import parse_module
     from xir.ir.passes import PassManager
+    from xir.ir.rewriting import RewriteCounter
     from xir.runtime import Runtime
     from xir.transforms.delegate.forming.late_refusals import run_passes
     from xir.transforms.registry import passes_of
@@ -157,6 +162,8 @@ def compiled(case: int, programs: Path, results: Path, current: list[str] | None
         module = parse_module(ctx, path.read_text(encoding="utf-8"), str(path))
         function = functions_of(module)[0].sym_name.data
         manager = PassManager(ctx, passes_of(pipeline), pass_seconds=None if current else PASS_SECONDS)
+        if without:
+            manager.rewrite_counters = {without: RewriteCounter(0)}
         if current is not None:
             manager.before_pass.append(lambda each, _: current.__setitem__(0, each.name))
             manager.after_pass.append(lambda *_: current.__setitem__(0, "lower-to-pte"))
@@ -334,6 +341,8 @@ class Campaign:
             if told.get("hash") == self.hashes[case]:
                 continue
             if "hash" not in told:
+                if self.fails_without(mutant, case, results, told["error"]):
+                    return Verdict("without", case)
                 return self.bisected(mutant, case, number, "fails", 0.0, told)
             error = largest_error(self.expected[case], torch.load(results, weights_only=True))
             results.unlink()
@@ -341,6 +350,14 @@ class Campaign:
                 return self.bisected(mutant, case, number, "wrong", error, told)
             last = Verdict("right", case, error)
         return last
+
+    def fails_without(self, mutant: Mutant, case: int, results: Path, error: str) -> bool:
+        """Whether the right compiler ends in the same error if a pass that runs the line makes no rewrite."""
+        for name in mutant.runs[case]:
+            told, _ = in_process(lambda name=name: compiled(case, self.programs, results, without=name))
+            if (told or {}).get("error") == error:
+                return True
+        return False
 
     def bisected(
         self, mutant: Mutant, case: int, number: int, kind: str, error: float, told: dict[str, Any]
@@ -363,7 +380,7 @@ class Campaign:
         if found.culprit not in mutant.runs[case]:
             yield f"the pass is named as '{found.culprit}', not {' or '.join(mutant.runs[case])}"
         lines, near = told.get("lines", []), told.get("near", [])
-        if lines and found.place not in [*lines, *near]:
+        if lines and not {found.place, found.error_place} & {*lines, *near}:
             yield f"the op is named as the one at {found.place or 'no line'}"
         # What ends in an error may do so on any program, an empty one too.
         if not ("error" in told or found.ops) or found.ops > most_ops(found.culprit):

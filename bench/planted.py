@@ -86,6 +86,8 @@ class Outcome:
     """The source line that it names."""
     place: str = ""
     """Where that is, as `file:number`."""
+    error_place: str = ""
+    """Where the error is that shows it, in the same way."""
     told: str = ""
     ops: int = 0
     """Of the test."""
@@ -236,10 +238,12 @@ def outcome(told: Mapping[str, Any], seconds: float) -> Outcome:
     error = re.search(r"^(.*?):(\d+)(?::\d+)?: error: ", text, re.MULTILINE)
     ops = re.search(r": a test of (\d+) ops?,", text)
     place = rewrite or error
+    places = [f"{each[1]}:{each[2]}" if each else "" for each in (place, error)]
     return Outcome(
         culprit=named[1] if named else "",
         line=source_line(place[1], int(place[2])) if place else "",
-        place=f"{place[1]}:{place[2]}" if place else "",
+        place=places[0],
+        error_place=places[1],
         told=text,
         ops=int(ops[1]) if ops else 0,
         seconds=seconds,

@@ -42,15 +42,22 @@ def describe(error: Exception) -> str:
 
 
 def op_in_work(error: BaseException, root: Operation) -> Operation:
-    """The op that the innermost function with one had at hand when `error` was raised; `root` if there is none."""
+    """The op that the innermost function with one had at hand when `error` was raised; `root` if there is none.
+
+    Of several it is the first that has no other in its regions: a loop over a graph is at one of its nodes.
+    """
     import traceback  # what only a bug needs takes its part of every start
 
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         values = frame.f_locals
-        for value in (values.get("op"), *values.values()):
-            # What was being built when it failed is no op yet.
-            if isinstance(value, Operation) and value is not root and hasattr(value, "attributes"):
-                return value
+        # What was being built when it failed is no op yet.
+        ops = [
+            value
+            for value in (values.get("op"), *values.values())
+            if isinstance(value, Operation) and value is not root and hasattr(value, "attributes")
+        ]
+        if ops:
+            return next(op for op in ops if not any(each is not op and op.is_ancestor(each) for each in ops))
     return root
 
 

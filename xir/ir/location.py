@@ -9,6 +9,7 @@ operator, the line of the user's Python, and the module instance that was called
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -149,6 +150,11 @@ def has_line(location: LocationAttr) -> bool:
     """Whether a location says a line of a file."""
     found = find_file_location(location)
     return found is not None and found.line.data > 0
+
+
+def location_of_all(ops: Sequence[Operation]) -> LocationAttr:
+    """Where what is made of some ops is: the first of their locations that says a line, else the first one."""
+    return next((op.location for op in ops if has_line(op.location)), ops[0].location)
 
 
 def origins_of(location: LocationAttr) -> tuple[SourceOrigin, ...]:

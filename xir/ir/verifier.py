@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseIntOrFPElementsAttr, DenseResourceAttr, StringAttr
 from xdsl.ir import Attribute, Operation
-from xdsl.traits import IsTerminator, NoTerminator, SymbolTable
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from xir.ir.annotations import problems
@@ -49,7 +49,23 @@ def _verify_alone(op: Operation) -> None:
     try:
         op.verify_()
     except VerifyException as error:
+        _verify_isolated(op)
         raise DiagnosticError(op, f"'{op_name(op)}' op {' '.join(str(error).split())}") from error
+
+
+def _verify_isolated(op: Operation) -> None:
+    """DiagnosticError at the first use of a value from outside of an op that is isolated from above: xDSL says no more
+    than the whole op that has it."""
+    if not op.has_trait(IsolatedFromAbove):
+        return
+    for user in ops_in(op, Operation):
+        for value in user.operands:
+            owner = value.owner
+            if owner is op or not op.is_ancestor(owner):
+                what = f"the result of '{op_name(owner)}'" if isinstance(owner, Operation) else "an argument"
+                where = user if user.location != UNKNOWN_LOC else value
+                message = f"'{op_name(user)}' op uses {what}, which is not in '{op_name(op)}' around it"
+                raise DiagnosticError(where, message, (note(value, "it is made here"),))
 
 
 class VerifiedKinds:

@@ -15,6 +15,7 @@ from xir.ir.location import (
     format_location,
     fused_location,
     location_of,
+    location_of_all,
     name_location,
     place,
 )
@@ -136,3 +137,13 @@ def test_the_line_that_a_diagnostic_is_at() -> None:
         "a.mlir:3:1: error: too long to show\n"
         "a.mlir:9:1: error: no such line\n"
     )
+
+
+def test_what_is_made_of_several_is_at_the_first_that_says_a_line() -> None:
+    text = 'func.func @f() { "test.a"() : () -> () "test.b"() : () -> () "test.c"() : () -> () func.return }'
+    function = parse_module(XirContext(allow_unregistered=True), text).body.block.first_op
+    assert function is not None
+    a, b, c, _ = function.regions[0].block.ops
+    a.location, b.location, c.location = name_location("a"), name_location("b", LINE), HERE
+    assert location_of_all([a, b, c]) == b.location
+    assert location_of_all([a]) == a.location

@@ -100,6 +100,17 @@ class HasBugPass(XirPass):
         assert op.attributes["missing"]
 
 
+@dataclass(frozen=True)
+class HasBugInLoopPass(XirPass):
+    """Has a bug, which an op of a function meets while the function is at hand as well."""
+
+    def apply(self, ctx: XirContext, op: ModuleOp) -> None:
+        """Ask for an attribute that is not there."""
+        for function in op.body.block.ops:
+            for each in function.regions[0].block.ops:
+                assert each.attributes["missing"]
+
+
 class MakesAnother(RewritePattern):
     """Replaces a return by another."""
 
@@ -271,10 +282,11 @@ def test_xdsls_way_to_fail_becomes_a_diagnostic() -> None:
         PassManager(XirContext(), [FailsXdslsWayPass()]).run(module())
 
 
-def test_a_bug_is_no_mistake_of_the_user_and_has_its_place() -> None:
+@pytest.mark.parametrize("buggy", [HasBugPass(), HasBugInLoopPass()])
+def test_a_bug_is_no_mistake_of_the_user_and_has_its_place(buggy: XirPass) -> None:
     with pytest.raises(InternalError) as raised:
-        PassManager(XirContext(), [TakesOptionsPass(), HasBugPass()]).run(module())
-    expected = "m.mlir:3:3: error: internal error in pass 'has-bug' at op 'func.return': KeyError: 'missing'"
+        PassManager(XirContext(), [TakesOptionsPass(), buggy]).run(module())
+    expected = f"m.mlir:3:3: error: internal error in pass '{buggy.name}' at op 'func.return': KeyError: 'missing'"
     assert str(raised.value) == expected
     assert isinstance(raised.value.__cause__, KeyError)
 

@@ -40,6 +40,19 @@ def test_equal_nodes_are_looked_at_once(monkeypatch: pytest.MonkeyPatch):
     assert len(looked_at) == 1
 
 
+def test_what_is_used_and_in_no_function_is_named():
+    module = parse_module(XirContext(), CLAMPS, "clamps.mlir")
+    (subgraph,) = ops_in(module, xnnpack.SubgraphOp)
+    subgraph.detach()
+    with pytest.raises(DiagnosticError) as raised:
+        verify(module)
+    assert str(raised.value).splitlines() == [
+        "clamps.mlir:10:3: error: 'func.return' op uses the result of 'xnnpack.subgraph', "
+        "which is not in 'func.func' around it",
+        "clamps.mlir:3:8: note: it is made here",
+    ]
+
+
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("change", ["property", "property of another name", "attribute"])
 def test_each_that_differs_is_looked_at(change: str, last: bool):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Block, Operation, Region
 
 from xir.dialects.delegate import RegionOp, YieldOp
+from xir.ir.location import location_of_all
 from xir.ir.remarks import passed
 from xir.transforms.delegate.forming.groups import Group
 
@@ -66,7 +67,7 @@ def region_of(group: Group, body: Block) -> RegionOp:
     outputs = [value for value in values if any(use.operation.parent is not body for use in value.uses)]
     body.add_op(YieldOp(outputs))
     region = RegionOp(group.backend, [value.type for value in outputs], Region(body))
-    region.location = region.yield_op.location = group.ops[0].location
+    region.location = region.yield_op.location = location_of_all(group.ops)
     for value, result in zip(outputs, region.outputs, strict=True):
         result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation.parent is not body)

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from xir.backend.interface import Taken
 from xir.dialects import edge, xnnpack
-from xir.ir.location import location_of
+from xir.ir.location import location_of, location_of_all
 from xir.transforms.xnnpack.building.casts import resolve_casts
 from xir.transforms.xnnpack.building.outputs import keep_distinct
 
@@ -58,5 +58,5 @@ def outline(
         properties={"target": StringAttr(target)},
         regions=[Region(body)],
     )
-    subgraph.location = result.location = ops[0].location
+    subgraph.location = result.location = location_of_all(ops)
     return subgraph
