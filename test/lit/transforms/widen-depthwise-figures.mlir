@@ -1,6 +1,6 @@
 // RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=zen3 --verify-diagnostics | filecheck %s
 // RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=zen3 --remarks-filter-missed=widen-depthwise 2>&1 | filecheck %s --check-prefix MISSED
-// RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=zen4 | filecheck %s --check-prefix RULE
+// RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=%S/Inputs/floats.toml | filecheck %s --check-prefix RULE
 // RUN: xir-opt %s --split-input-file --widen-depthwise=cpu=generic-arm --remarks-filter-missed=widen-depthwise 2>&1 | filecheck %s --check-prefix ARM
 
 // A profile with kernels on integers decides by its figures: nine taps of neighbouring pixels are faster in fp32.

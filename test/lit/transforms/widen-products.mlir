@@ -1,6 +1,6 @@
 // RUN: xir-opt %s --split-input-file --widen-products=cpu=zen3 --verify-diagnostics | filecheck %s
 // RUN: xir-opt %s --split-input-file --widen-products='cpu=zen3 max-growth=0' | filecheck %s --check-prefix SAME
-// RUN: xir-opt %s --split-input-file --widen-products=cpu=zen4 | filecheck %s --check-prefix SAME
+// RUN: xir-opt %s --split-input-file --widen-products=cpu=%S/Inputs/floats.toml | filecheck %s --check-prefix SAME
 // RUN: xir-opt %s --split-input-file --widen-products=cpu=x86 | filecheck %s --check-prefix SAME
 // RUN: xir-opt %s --split-input-file --widen-products='cpu=zen3 max-growth=0' --remarks-filter-missed=widen-products 2>&1 | filecheck %s --check-prefix MISSED
 
