@@ -79,7 +79,8 @@ class Builder:
         self.block.add_op(ReturnOp(*results))
         types = ([arg.type for arg in self.block.args], [value.type for value in results])
         module = ModuleOp([FuncOp("forward", types, Region(self.block))])
-        program = EdgeProgram(module, self.ctx).to_backend(XnnpackPartitioner())
+        # By processors' profiles small depthwise convolutions may compute in fp32.
+        program = EdgeProgram(module, self.ctx).to_backend(XnnpackPartitioner(cpu="any"))
         ops = list(program.module.walk())
         assert not [op.name for op in ops if isinstance(op, edge.EdgeOp)]
         assert sum(isinstance(op, xnnpack.SubgraphOp) for op in ops) == 1
