@@ -52,20 +52,22 @@ def chosen(found: dict[Form, Predicted], profiles: list[CostProfile]) -> Form:
 
 
 @pytest.mark.parametrize(
-    ("name", "kernels", "typical", "most"),
+    ("name", "kernels", "typical", "most", "products"),
     [
-        ("zen3", FLOAT_KERNELS, 1.2, 1.6),
-        ("zen3", INTEGER_KERNELS, 1.5, 3.0),
-        ("zen4", FLOAT_KERNELS, 1.45, 1.9),
-        ("zen4", INTEGER_KERNELS, 2.2, 4.2),
-        ("zen4", DYNAMIC_KERNELS, 1.9, 6.5),
+        ("zen3", FLOAT_KERNELS, 1.2, 1.6, 1.15),
+        ("zen3", INTEGER_KERNELS, 1.5, 3.0, 1.15),
+        ("zen4", FLOAT_KERNELS, 1.45, 1.9, 1.2),
+        ("zen4", INTEGER_KERNELS, 2.2, 4.2, 1.35),
+        ("zen4", DYNAMIC_KERNELS, 1.9, 6.5, 1.2),
     ],
 )
 def test_the_formula_predicts_measured_processors(
-    name: str, kernels: Sequence[Kernel], typical: float, most: float
+    name: str, kernels: Sequence[Kernel], typical: float, most: float, products: float
 ) -> None:
-    """Nodes of all sizes that are measured: the median factor, and that of the worst tenth. Those on fp16 are left out,
-    since neither processor computes in it, as cores do that the formula is for."""
+    """Nodes of all sizes that are measured: the median factor, that of the worst tenth, and the median of products.
+
+    Those on fp16 are left out: neither processor computes in it, as cores do that the formula is for.
+    """
     modelled, measured = profile_of(load_core(name)), load_profile(name)
     works = [
         work for sample in samples() if sample.kernel in kernels for work in sample.works() if work.kernel in kernels
@@ -75,9 +77,9 @@ def test_the_formula_predicts_measured_processors(
     assert len(factors) > 70
     assert median(factors) < typical
     assert factors[int(0.9 * len(factors))] < most
-    products = {"gemm", "igemm", "qs8_gemm", "qc8w_igemm"}
-    typical_ratio = median(ratio for work, ratio in zip(works, ratios, strict=True) if work.kernel in products)
-    assert 0.85 < typical_ratio < 1.4
+    multiplying = {"gemm", "igemm", "qs8_gemm", "qc8w_igemm"}
+    of_products = [ratio for work, ratio in zip(works, ratios, strict=True) if work.kernel in multiplying]
+    assert 0.85 < median(of_products) < products
 
 
 @pytest.mark.parametrize("name", MEASURED)
